@@ -169,12 +169,11 @@ def main_reason(phase: PhaseRow) -> MainReason | None:
     if phase.verdict not in ("slower", "faster"):
         return None
     parts = [(row, row.change_s / change_s) for row in rows if row.verdict != "same"]
-    (most, part), *others = sorted(parts, key=lambda one: -one[1]) or [(None, 0.0)]
-    if part >= MAIN:
-        others = []
-    others = [one for one in others if one[1] >= EACH]
-    if most is None or part < EACH or part + sum(one[1] for one in others) < MAIN:
+    parts = sorted((one for one in parts if one[1] >= EACH), key=lambda one: -one[1])
+    if sum(part for _, part in parts) < MAIN:
         return None
+    (most, part), *others = parts
+    others = [] if part >= MAIN else others
     return MainReason(most, part, _by(by_metric) if most.metric == "cpu" else None, tuple(others))
 
 

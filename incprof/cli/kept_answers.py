@@ -78,7 +78,9 @@ def _question(args: Namespace) -> str | None:
     out = sys.stdout
     terminal = (out.isatty(), out.encoding, out.errors, tuple(shutil.get_terminal_size()))
     tools = [(tool, path and state_of(path)) for tool, path in ((tool, shutil.which(tool)) for tool in TOOLS)]
-    identity = [arguments, environment, directory, os.geteuid(), terminal, tools, sys.version]
+    # Another installation has other code, and its own files of it are unchanged.
+    program = (os.path.abspath(__file__), sys.prefix, sys.version)
+    identity = [arguments, environment, directory, os.geteuid(), terminal, tools, program]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 

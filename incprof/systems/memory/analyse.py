@@ -13,6 +13,10 @@ from incprof.systems.memory.read import Allocations
 
 # Growth is estimated from so many points at least, and tested in so many blocks at most.
 LEAST_POINTS, MOST_BLOCKS = 8, 16
+# A phase of so many seconds is long enough for these blocks, whatever the interval of the recording.
+ENOUGH_S = 2.0
+# The run ends with its last allocation if this part of what is alive there is freed later: that only tidies up.
+TIDIED = 0.5
 # Chance of one false verdict in a run, and the confidence of intervals.
 FALSE_VERDICTS, CONFIDENCE = 0.005, 0.95
 # After a warm-up growth ends: the last third of a leak grows at least so fast in relation to the time before it.
@@ -42,6 +46,7 @@ class Growth:
         per_occurrence: whether it is per occurrence.
         p_value: probability of such a growth without a trend, before the correction for several phases.
         is_leak: whether it is significant, and not merely a warm-up.
+        is_freed: whether the run frees it at its end.
         iterations: of the phase's loop in the phase, by its steps; None: unknown, or it is per occurrence.
         seconds: of the phase.
         step: the function that each iteration calls; None: unknown.
@@ -53,6 +58,7 @@ class Growth:
     per_occurrence: bool
     p_value: float
     is_leak: bool = False
+    is_freed: bool = False
     iterations: float | None = None
     seconds: float = 0.0
     step: str | None = None
@@ -146,6 +152,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
     freed_in = labels_at(allocations.freed_s, profile, result.labels)
     curve = curve_of(allocations)
     curve_in = labels_at(curve.times, profile, result.labels)
+    tidied_s = tidied_from(allocations, curve)
     last = int(labels_at(allocations.end_s[-1:], profile, result.labels)[0]) if len(allocations.end_s) else -1
     phases = []
     for phase in result.present:
@@ -165,8 +172,11 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
         bytes_in_use = curve.at(times)
         peak_at = float(times[int(bytes_in_use.argmax())])
         at_peak = (allocations.time_s <= peak_at) & (allocations.freed_s > peak_at)
-        growth = _growth_in(phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends)
-        if growth and not may_be_leak(allocations, allocated_in, float(ends[-1]), float(profile.end_s[-1])):
+        growth = _growth_in(
+            phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends, tidied_s
+        )
+        until_s = min(float(ends[-1]), tidied_s)
+        if growth and not may_be_leak(allocations, allocated_in, until_s, float(profile.end_s[-1])):
             growth = replace(growth, p_value=1.0)
         phases.append(
             PhaseMemory(
@@ -184,6 +194,15 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
             )
         )
     return with_verdicts(phases)
+
+
+def tidied_from(allocations: Allocations, curve: Curve) -> float:
+    """Return the time of the last allocation if most of what is alive there is freed after it, else infinity."""
+    if not len(allocations):
+        return np.inf
+    last_s = float(allocations.time_s[-1])
+    alive = float(curve.at(np.array([last_s]))[0])
+    return last_s if float(curve.values[-1]) <= (1.0 - TIDIED) * alive else np.inf
 
 
 def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: IntArray) -> IntArray:
@@ -296,8 +315,9 @@ def iterations_of(phase: Phase) -> tuple[float, Step] | None:
 
 
 def _growth_in(
-    phase: Phase, own: Curve, total: Curve, recorded_s: FloatArray, start_s: FloatArray, end_s: FloatArray
-) -> Growth | None:
+    phase: Phase, own: Curve, total: Curve, recorded_s: FloatArray, start_s: FloatArray, end_s: FloatArray,
+    until_s: float = np.inf,
+) -> Growth | None:  # fmt: skip
     """Return the growth of a phase's memory over the ends of its occurrences or, if these are few, its time.
 
     Args:
@@ -307,24 +327,37 @@ def _growth_in(
         recorded_s: (r,) ends of the intervals that were recorded; those of few samples are pooled for the phases.
         start_s: (n,) starts of the phase's intervals.
         end_s: (n,) their ends.
+        until_s: what is freed from then on is no sign of the phase.
     """
+    is_freed = bool(end_s[-1] > until_s)
+    begins = start_s < until_s
+    start_s, end_s = start_s[begins], np.minimum(end_s[begins], until_s)
+    if not len(start_s):
+        return None
     is_last = np.append(start_s[1:] > end_s[:-1] + 1e-9, True)
     if is_last.sum() >= LEAST_OCCURRENCES:
         number, times = np.arange(float(is_last.sum())), end_s[is_last]
-        return _of_both(number, own.at(times), total.at(times), per_occurrence=True)
+        growth = _of_both(number, own.at(times), total.at(times), per_occurrence=True)
+        return growth and replace(growth, is_freed=is_freed)
     inside = np.maximum(np.searchsorted(start_s, recorded_s) - 1, 0)
     times = recorded_s[(recorded_s > start_s[inside]) & (recorded_s < end_s[inside])]
     times = np.unique(np.concatenate([times, end_s]))
-    inside = np.searchsorted(start_s, times) - 1
     before_s = np.concatenate([[0.0], np.cumsum(end_s - start_s)[:-1]])
+    whole_s = float((end_s - start_s).sum())
+    if len(times) <= MOST_BLOCKS and whole_s >= ENOUGH_S:
+        even_s = np.linspace(0.0, whole_s, MOST_BLOCKS + 2)[1:-1]
+        inside = np.searchsorted(before_s, even_s) - 1
+        times = np.unique(np.concatenate([start_s[inside] + even_s - before_s[inside], end_s[-1:]]))
+    inside = np.searchsorted(start_s, times) - 1
     grown_before = np.concatenate([[0.0], np.cumsum(total.at(end_s) - total.at(start_s))[:-1]])
     place = before_s[inside] + times - start_s[inside]
     grown = grown_before[inside] + total.at(times) - total.at(start_s)[inside]
     growth = _of_both(place, own.at(times), grown, per_occurrence=False)
     loop = iterations_of(phase)
+    growth = growth and replace(growth, is_freed=is_freed)
     if growth is None or loop is None:
         return growth
-    return replace(growth, iterations=loop[0], seconds=float((end_s - start_s).sum()), step=loop[1].function.name)
+    return replace(growth, iterations=loop[0], seconds=whole_s, step=loop[1].function.name)
 
 
 def _of_both(place: FloatArray, own: FloatArray, total: FloatArray, *, per_occurrence: bool) -> Growth | None:

@@ -20,6 +20,8 @@ MOST_NAMED, MOST_CALLERS = 3, 3
 WORTH = 0.05
 # Fewer bytes alive than this at the peak have no path in a sentence.
 LEAST_PEAK_B = 100e3
+# A peak with a larger standard error, in relation to it, is only a bound.
+MOST_ERROR = 0.5
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
@@ -35,7 +37,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     columns = (
         # Without a sample that is unknown: not nothing.
         Column("Allocated", lambda phase: _of(phases, phase, "allocated_b") or None, "kB", drop=3, key="allocated_b"),
-        Column("Peak", lambda phase: _of(phases, phase, "peak_b"), "kB", drop=3, key="peak_b"),
+        Column("Peak", lambda phase: _peak_of(phases.get(phase)), "kB", drop=3, key="peak_b"),
         Column("Memory", lambda phase: sentence(phases[phase], paths) if phase in phases else None, sentence=True),
     )
     amounts = (
@@ -54,6 +56,11 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
 def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
     """Return bytes of a phase; None where they are not available."""
     return round(getattr(phases[phase], name)) if phase in phases else None
+
+
+def _peak_of(one: PhaseMemory | None) -> int | None:
+    """Return the bytes at a phase's peak; None where too few were sampled to estimate them."""
+    return round(one.peak_b) if one is not None and one.peak_error_b <= MOST_ERROR * one.peak_b else None
 
 
 def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
@@ -101,8 +108,11 @@ def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
     allocates = f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"
     sentences = [allocates] if one.allocated_b >= 0.5 else []
     error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
-    peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
-    sentences.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
+    if _peak_of(one) is None:
+        sentences.append(f"has no more than {decimal_size(round(one.peak_b + 2 * one.peak_error_b))} at its peak")
+    else:
+        peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
+        sentences.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
     if one.growth is not None and one.growth.is_leak:
         sentences.append(_growth(one.growth))
     return "; ".join(sentences)
@@ -114,7 +124,8 @@ def _growth(growth: Growth) -> str:
     unit = "per second" if ends is None else "each time" if growth.step is None else f"per iteration ({growth.step})"
     low, value, high = ends or (growth.low, growth.value, growth.high)
     low_text, high_text = (decimal_size(max(round(end), 0)) for end in (low, high))
-    return f"keeps {decimal_size(round(value))} ({low_text} to {high_text}) more {unit}, without an end: a leak"
+    end = "freed only as the run ends" if growth.is_freed else "without an end"
+    return f"keeps {decimal_size(round(value))} ({low_text} to {high_text}) more {unit}, {end}: a leak"
 
 
 def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) -> str:

@@ -228,7 +228,7 @@ def _others(phase: PhaseWaits) -> str | None:
     if idle <= 0:
         return None
     busy = set(phase.busy)
-    causes = [each for each in phase.causes if set(each.threads) - busy]
+    causes = [each for each in phase.causes if each.cause != "unknown" and set(each.threads) - busy]
     if not causes:
         return None
     most = max(causes, key=lambda each: each.seconds - each.share * phase.seconds * len(busy))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -141,6 +142,16 @@ def test_other_arguments_are_another_question(run: Path, ask: Asked) -> None:
     assert [ask(run), ask(run, "--json"), ask(run, "--k", "1")] == answers
     assert ask.made == 3
     assert json.loads(answers[1][1])["schema"].startswith("incprof.phases/")
+
+
+@pytest.mark.parametrize("other", [(kept_answers, "__file__", "/opt/other/kept_answers.py"), (sys, "prefix", "/opt")])
+def test_another_installation_makes_its_own_answer(
+    run: Path, ask: Asked, monkeypatch: pytest.MonkeyPatch, other: tuple[object, str, str]
+) -> None:
+    ask(run)
+    monkeypatch.setattr(*other)
+    ask(run)
+    assert ask.made == 2
 
 
 def test_only_the_last_ones_are_kept(run: Path, ask: Asked) -> None:

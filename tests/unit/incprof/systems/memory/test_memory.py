@@ -14,14 +14,17 @@ from incprof.model import FloatArray, Function, PathTree
 from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.systems.memory.analyse import (
+    Curve,
     Growth,
     NodeBytes,
     PhaseMemory,
+    _growth_in,
     curve_of,
     growth_of,
     iterations_of,
     may_be_leak,
     outlived,
+    tidied_from,
     with_verdicts,
 )
 from incprof.systems.memory.card import notes, sentence
@@ -267,3 +270,48 @@ def test_names_in_sentences_are_short() -> None:
     paths = RecordedPaths(tree, np.zeros(2, dtype=np.int64), (function,), {}, np.zeros(0, dtype=np.int64))
     memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
     assert sentence(memory, paths) == "allocates 1 MB (1 MB/s), 100 % in vector::push_back; has 1 MB at its peak"
+
+
+def test_a_peak_of_few_samples_is_only_a_bound() -> None:
+    memory = PhaseMemory(0, 1.0, 0.0, 0.0, 0.0, 0.0, 10e6, 4e6, None, (), ())
+    assert sentence(memory, None) == "has 10 MB +- 4 MB at its peak"
+    assert sentence(replace(memory, peak_error_b=6e6), None) == "has no more than 22 MB at its peak"
+
+
+def growth_in(seconds: int, *, freed_s: float, until_s: float) -> Growth | None:
+    """The growth of a phase that keeps 1 MB each 20 ms from 1 s on, in intervals of a second; all is freed at once."""
+    times = np.append(np.arange(1.0, freed_s, 0.02), freed_s)
+    curve = Curve(times, np.append(1e6 * np.arange(1.0, len(times)), 0.0))
+    phase = Phase(id=0, intervals=seconds, app_pct=100.0, seconds=float(seconds), functions=(), sites=())
+    start_s = np.arange(1.0, 1.0 + seconds)
+    return _growth_in(phase, curve, curve, start_s + 1.0, start_s, start_s + 1.0, until_s)
+
+
+def test_growth_needs_seconds_rather_than_intervals() -> None:
+    growth = growth_in(4, freed_s=9.0, until_s=np.inf)
+    assert growth is not None
+    assert growth.value == pytest.approx(50e6, rel=0.05)
+    assert growth.p_value < 1e-6
+    assert growth_in(1, freed_s=9.0, until_s=np.inf) is None
+
+
+def test_what_the_run_frees_at_its_end_has_grown_until_then() -> None:
+    growth = growth_in(4, freed_s=4.7, until_s=4.69)
+    assert growth is not None
+    assert growth.is_freed
+    assert growth.p_value < 1e-6
+    (marked,) = with_verdicts([PhaseMemory(0, 4.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, growth, (), ())])
+    assert (sentence(marked, None) or "").endswith("more per second, freed only as the run ends: a leak")
+    unaware = growth_in(4, freed_s=4.7, until_s=np.inf)
+    assert unaware is not None
+    assert unaware.p_value == 1.0
+
+
+def test_a_run_ends_with_its_last_allocation_if_the_rest_is_freed_after_it() -> None:
+    made = [(at, 7) for at in range(40)]
+    for freed, expected in ((range(40), 39.0), (range(25), 39.0), (range(15), np.inf), ((), np.inf)):
+        allocations = kept(made, [(41, number) for number in freed])
+        assert tidied_from(allocations, curve_of(allocations)) == expected
+    # What is freed before the last allocation makes room for it.
+    allocations = kept(made, [(38, number) for number in range(38)])
+    assert tidied_from(allocations, curve_of(allocations)) == np.inf
