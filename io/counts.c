@@ -57,7 +57,7 @@ static struct io_thread *free_record(void)
 
 static struct io_thread *new_record(void)
 {
-    struct io_thread *thread = sys_alloc(sizeof *thread);
+    struct io_thread *thread = sys_alloc_untouched(sizeof *thread);
     if (thread == NULL)
         return NULL;
     thread->is_used = 1;
@@ -112,7 +112,8 @@ void io_start_timing(struct io_call *call, enum operation operation)
 
 static struct io_count *find_slot(struct io_thread *thread, uint64_t wanted, enum operation operation)
 {
-    uint64_t home = (wanted * 0x9E3779B97F4A7C15u) >> 40;
+    /* Files have consecutive numbers: those that a thread uses together share pages. */
+    uint64_t home = ((wanted - 1) >> 8) * OPERATIONS + operation;
     for (uint64_t probe = 0; probe < PROBES; probe++) {
         struct io_count *slot = &thread->slots[(home + probe) % SLOTS];
         uint64_t there = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);

@@ -39,7 +39,9 @@ enum operation {
 };
 
 #define SMALL_BYTES 4096 /* transfers by a descriptor below this size are small */
-#define SLOTS 1024       /* a power of two */
+/* A power of two. An interpreter that imports modules opens thousands of files, some five operations on each, before it
+ * opens those of its user. */
+#define SLOTS 16384
 
 struct io_count {
     uint64_t key; /* 1 + file * 256 + operation; 0: free */

@@ -106,6 +106,13 @@ def test_a_file_opened_again_and_again_keeps_its_name_and_a_new_one_gets_its_own
     assert summed(calls, BYTES, "write", file="other") == 15
 
 
+def test_a_file_has_its_name_although_a_thousand_were_opened_before(script: Path, record: Record) -> None:
+    words = [BURN, *(word for at in range(1200) for word in (f"open:f{at}:w", "write:10:1", "seek:0", "read:9:1"))]
+    calls = calls_of(record([script, *words, "open:last:w", "write:1000:1", BURN], env=chosen(script)))
+    assert summed(calls, BYTES, "write", file="last") == 1000
+    assert {summed(calls, BYTES, "read", file=f"f{at}") for at in range(1200)} == {9}
+
+
 def test_the_kernels_totals_are_explained(script: Path, record: Record) -> None:
     words = [BURN, "open:one:w", "write:4096:100", "thread:100:50", "seek:0", "read:512:999", BURN]
     found = recorded(record([script, *words], env=chosen(script)))
