@@ -16,7 +16,7 @@ from incprof.analysis.views.site_rows import SiteRow, SitesAnswer
 from incprof.model import Function, Run
 from incprof.model.section import Section
 from incprof.model.time_use import MPI, SPENT
-from incprof.report.render.json import fields, json_section, rounded, run_json, write
+from incprof.report.render.json import fields, json_section, nano, rounded, run_json, write
 from incprof.report.words.display_names import names_of
 from incprof.report.words.formatting import calls_json
 from incprof.report.words.phase_words import caveat_lines, functions_in_evidence, phase_lines, run_lines
@@ -128,9 +128,7 @@ def _phase(phase: Phase, counted: bool) -> dict[str, object]:
 
 def _site(site: Site) -> dict[str, object]:
     return {
-        "heartbeat": site.heartbeat,
-        "function": site.function.name,
-        **fields(site.function, "module mangled"),
+        **fields(site, "heartbeat function=function.name module=function.module mangled=function.mangled"),
         **fields(site, "kind phase_pct app_pct"),
         **(fields(site.cost, COST) if site.cost else dict.fromkeys(COST.split())),
         **fields(site, "file line"),
@@ -144,12 +142,10 @@ def _step(step: Step) -> dict[str, object]:
         "waits": [function.name for function in step.rest.waits],
     }
     return {
-        "function": step.function.name,
-        **fields(step, "kind share calls"),
-        "mean_s": round(step.mean_s, 9),
-        **fields(step, "file line"),
+        **fields(step, "function=function.name kind share calls"),
+        **fields(step, "mean_s file line", nano),
         "driver": _name(step.driver),
-        "period_s": None if step.period_s is None else round(step.period_s, 9),
+        **fields(step, "period_s", nano),
         **fields(step, "every times order per_iteration per_call cpu"),
         "rest": rest,
         "steps": [_step(below) for below in step.steps],
@@ -187,11 +183,9 @@ def with_ranks(answer: dict[str, Any], ranks: RanksResult) -> dict[str, Any]:
         "late": [{"rank": rank, "seconds": rounded(seconds)} for rank, seconds in ranks.late],
         "clocks": [
             {
-                "host": one.host,
-                "ahead_s": rounded(one.late_s),
+                **fields(one, "host ahead_s=late_s"),
                 "drift": rounded(one.drift * 1e6),
-                "borders": one.boundaries,
-                **fields(one, "before_s after_s"),
+                **fields(one, "borders=boundaries before_s after_s"),
             }
             for one in ranks.clocks
         ],
@@ -201,18 +195,10 @@ def with_ranks(answer: dict[str, Any], ranks: RanksResult) -> dict[str, Any]:
 def _of_phase(over: PhaseBalance) -> dict[str, Any]:
     """Return a phase over ranks."""
     return {
-        "ranks": over.ranks,
-        "imbalance": rounded(over.work.imbalance),
-        "imbalance_error": rounded(over.error),
-        "slowest": over.slowest,
+        **fields(over, "ranks imbalance=work.imbalance imbalance_error=error slowest"),
         **{
-            f"{kind}_s": {
-                "min": rounded(spread.least),
-                "median": rounded(spread.median),
-                "max": rounded(spread.most),
-                "mean": rounded(spread.mean),
-            }
-            for kind, spread in (("work", over.work), ("mpi", over.mpi), ("wall", over.wall))
+            f"{kind}_s": fields(getattr(over, kind), "min=least median max=most mean")
+            for kind in ("work", "mpi", "wall")
         },
     }
 
@@ -230,8 +216,7 @@ def _per_rank(ranks: RanksResult) -> list[dict[str, Any]]:
             "wall_s": [rounded(seconds) for seconds in ranks.wall_s[place, :-1].tolist()],
             "work_s": [rounded(seconds) for seconds in work[place, :-1].tolist()],
             "mpi_s": [rounded(seconds) for seconds in ranks.spent[place, :-1, MPI].tolist()],
-            "unexplained": rounded(own.unexplained),
-            "damaged": own.damaged,
+            **fields(own, "unexplained damaged"),
         }
         for place, (own, agreement) in enumerate(zip(ranks.labels, ranks.agreement, strict=True))
     ]
@@ -246,27 +231,18 @@ def threads_dict(thread_roles: ThreadRoles) -> dict[str, Any]:
         "count": thread_roles.count,
         "roles": [
             {
-                "role": role.name,
-                "threads": list(role.threads),
-                "cpu_s": round(role.cpu_s, 9),
-                "share": round(role.share, 9),
-                "phases": [
-                    {"id": phase.id, "cpu_s": round(phase.cpu_s, 9), "busy": round(phase.busy, 9)}
-                    for phase in role.phases
-                ],
+                **fields(role, "role=name threads cpu_s share", nano),
+                "phases": [fields(phase, "id cpu_s busy", nano) for phase in role.phases],
                 "functions": [
-                    {"name": function.name, "module": function.module, "share": round(share, 9)}
-                    for function, share in role.functions
+                    {**fields(function, "name module"), "share": round(share, 9)} for function, share in role.functions
                 ],
             }
             for role in thread_roles.roles
         ],
         "imbalance": [
             {
-                "phase": one.phase,
-                "threads": list(one.threads),
-                "imbalance": round(one.imbalance, 9),
-                "differ": [{"thread": other.thread, "more": round(other.more, 9)} for other in one.differ],
+                **fields(one, "phase threads imbalance", nano),
+                "differ": [fields(other, "thread more", nano) for other in one.differ],
             }
             for one in thread_roles.imbalances
         ],

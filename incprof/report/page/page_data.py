@@ -16,7 +16,7 @@ from incprof.model import FloatArray, IntArray
 from incprof.model.section import Lane
 from incprof.model.time_use import SPENT
 from incprof.report.page.page_text import grouped_count
-from incprof.report.render.json import rounded
+from incprof.report.render.json import exact, fields, rounded
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
 from incprof.report.words.display_names import UNKNOWN, Names, clean, frame_name, phase_names, where
 from incprof.report.words.phase_words import name_of, times_of
@@ -39,9 +39,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
     return {
         "run": {
             "app": clean(parts.run.app),
-            "rank": parts.run.rank,
-            "rate_hz": parts.run.rate_hz,
-            "intervals": parts.run.intervals,
+            **fields(parts.run, "rank rate_hz intervals", exact),
             "libs": parts.libs,
         },
         "time": {
@@ -80,9 +78,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         "counted": parts.run.counted,
         "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
         "colours": {"phases": PHASES, "functions": FUNCTIONS, "none": NO_PHASE, "rest": REST},
-        "scores": [
-            {"k": s.k, "inertia": rounded(s.inertia), "silhouette": rounded(s.silhouette)} for s in parts.result.scores
-        ],
+        "scores": [fields(score, "k inertia silhouette") for score in parts.result.scores],
         "chosen": parts.result.k_clusters,
         "ranks": None if parts.ranks is None else ranks_data(parts.ranks),
         "beats": None if parts.beats is None else _beats(parts.beats),
@@ -210,10 +206,7 @@ def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
         "label": _runs(row.label),
         "busy": _runs(np.rint(100 * row.busy).astype(np.int64)),
         "agreement": round(sum(agreements) / len(agreements), 4) if agreements else None,
-        "cpu_s": round(row.cpu_s, 3),
-        "off_cpu_s": round(row.off_cpu_s, 3),
-        "mpi_s": round(row.mpi_s, 3),
-        "wall_s": round(row.wall_s, 3),
+        **{name: round(getattr(row, name), 3) for name in ("cpu_s", "off_cpu_s", "mpi_s", "wall_s")},
         **({"damaged": True} if row.damaged else {}),
     }
 

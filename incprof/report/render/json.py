@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from math import isfinite
+from operator import attrgetter
 from typing import Any, TextIO
 
 import numpy as np
@@ -84,14 +85,29 @@ def rounded(value: float | None) -> float | None:
 
 
 def fields(one: object, names: str, number: Callable[[float | None], float | None] = rounded) -> dict[str, Any]:
-    """Return attributes of an object by their names, tuples as lists. number: rounds floats."""
+    """Return attributes of an object by their names, tuples and arrays as lists.
+
+    names: separated by blanks; `key=attribute.attribute` where the key differs. number: rounds floats.
+    """
 
     def field(value: Any) -> Any:
         if isinstance(value, float):
             return number(value)
-        return [field(each) for each in value] if isinstance(value, tuple) else value
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        return [field(each) for each in value] if isinstance(value, tuple | list) else value
 
-    return {name: field(getattr(one, name)) for name in names.split()}
+    pairs = (name.partition("=") for name in names.split())
+    return {key: field(attrgetter(path or key)(one)) for key, _, path in pairs}
+
+
+def exact(value: float | None) -> float | None:
+    """Return a number with all its digits."""
+    return value
+
+
+def nano(value: float | None) -> float | None:
+    """Return seconds, or a share, with nine decimals."""
+    return None if value is None else round(value, 9)
 
 
 def run_json(run: RunSummary) -> dict[str, object]:

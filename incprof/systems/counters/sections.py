@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model import FloatArray
 from incprof.model.section import Column, Lane, Section, Table, edges_of
-from incprof.report.render.json import rounded
+from incprof.report.render.json import fields, rounded
 from incprof.report.words.display_names import SHORT, Names, clean
 from incprof.report.words.formatting import SIMULATED, count, duration, joules, percent, rate
 from incprof.study.power import SampledCounters
@@ -59,8 +59,7 @@ def _section(
     }
     if power is not None:
         facts["power"] = {
-            "column": power.name,
-            "simulated": power.simulated,
+            **fields(power, "column=name simulated"),
             "energy_j": _digits(power.energy_j),
             "between_j": _digits(power.between_j),
             "measured_s": rounded(power.measured_s),

@@ -10,7 +10,7 @@ from incprof.analysis.compare import Condition
 from incprof.analysis.compare.noise import LEVEL, Change
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.model.section import Column, Table
-from incprof.report.render.json import significant, write
+from incprof.report.render.json import exact, fields, significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
@@ -150,22 +150,21 @@ def write_json(
         "warnings": list(warnings),
         "level": LEVEL,
         "heartbeats": [_diff(diff) for diff in diffs],
-        "broken": [_broken(condition, diff) for condition, diff in broken],
+        "broken": [
+            {"condition": condition.text, **fields(diff.pair, "id name"), "message": broken_line(condition, diff)}
+            for condition, diff in broken
+        ],
     }
     write(found, out)
 
 
 def _run(path: str, run: BeatRun) -> dict[str, object]:
     """Return the facts about a run as a whole."""
+    path = path.encode("utf-8", "replace").decode("utf-8")
     return {
-        "path": path.encode("utf-8", "replace").decode("utf-8"),
-        "app": run.app,
-        "ranks": run.ranks,
-        "threads": run.threads,
-        "intervals": run.intervals,
-        "interval_s": run.interval_s,
-        "duration_s": significant(run.duration_s),
-        "clean": run.clean,
+        "path": path,
+        **fields(run, "app ranks threads intervals interval_s", exact),
+        **fields(run, "duration_s clean", significant),
     }
 
 
@@ -173,45 +172,23 @@ def _diff(diff: BeatDiff) -> dict[str, object]:
     """Return a heartbeat in both runs."""
     ci = diff.ci
     return {
-        "id": diff.pair.id,
-        "name": diff.pair.name,
+        **fields(diff.pair, "id name"),
         "a": _beat(diff.pair.a),
         "b": _beat(diff.pair.b),
-        "verdict": diff.verdict,
-        "notes": list(diff.pair.notes),
+        **fields(diff, "verdict notes=pair.notes"),
         "changes": {
             KEYS[metric]: {key: significant(getattr(d, key)) for key in ("a", "b", "change", "pct")}
             for metric, d in diff.deltas.items()
         },
         "mean_pct_interval": None if ci is None else [significant(100 * (end - 1)) for end in (ci.low, ci.high)],
         "p_value": None if ci is None else significant(ci.p_value),
-        "p_adjusted": significant(diff.p_adjusted),
-        "intervals": list(diff.intervals),
+        **fields(diff, "p_adjusted intervals", significant),
     }
 
 
 def _beat(beat: BeatSummary | None) -> dict[str, object] | None:
     """Return a heartbeat in one run; None if the run does not have it."""
-    if beat is None:
-        return None
-    return {
-        "id": beat.id,
-        "name": beat.name,
-        "count": beat.count,
-        "pulses": beat.pulses,
-        "open": beat.open,
-        "rate_factor": beat.rate_factor,
-    }
-
-
-def _broken(condition: Condition, diff: BeatDiff) -> dict[str, object]:
-    """Return a failed condition, and the heartbeat that fails it."""
-    return {
-        "condition": condition.text,
-        "id": diff.pair.id,
-        "name": diff.pair.name,
-        "message": broken_line(condition, diff),
-    }
+    return None if beat is None else fields(beat, "id name count pulses open rate_factor", exact)
 
 
 # User-facing text about a heartbeat in two runs: for the table, for JSON, and for failed conditions.

@@ -10,20 +10,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
+from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.model.section import Column, Table
+from incprof.report.render.json import exact, fields
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
-
-if TYPE_CHECKING:
-    pass
-
 
 SHOWN = 40
 WIDEST_NAME = 60
@@ -192,8 +189,6 @@ def _over_time(beat: BeatSummary) -> NDArray[np.float64]:
 
 
 SCHEMA = "incprof.heartbeats/1"
-SECONDS = 12
-OTHERS = 6
 
 
 def write_json(run: BeatRun, beats: Sequence[BeatSummary], warnings: Sequence[str], out: TextIO) -> None:
@@ -210,65 +205,30 @@ def write_json(run: BeatRun, beats: Sequence[BeatSummary], warnings: Sequence[st
 def _run(run: BeatRun) -> dict[str, object]:
     """Return the facts about the run as a whole."""
     return {
-        "app": run.app,
-        "ranks": run.ranks,
-        "processes": run.processes,
-        "threads": run.threads,
-        "intervals": run.intervals,
-        "interval_s": run.interval_s,
-        "start_s": round(run.start_s, SECONDS),
-        "duration_s": round(run.duration_s, SECONDS),
-        "clean": run.clean,
+        **fields(run, "app ranks processes threads intervals interval_s", exact),
+        **fields(run, "start_s duration_s clean", _seconds),
         **run.counters,
     }
 
 
 def beat_as_dict(beat: BeatSummary) -> dict[str, object]:
-    """Return a heartbeat in the terms of the schema."""
+    """Return a heartbeat in the terms of the schema; its series are lists of equal length, with null without a mean."""
+    series = beat.series
     return {
-        "id": beat.id,
-        "name": beat.name,
-        "count": beat.count,
-        "pulses": beat.pulses,
-        "executions": beat.executions,
-        "mean_s": _rounded(beat.mean_s, SECONDS),
-        "min_s": _rounded(beat.min_s, SECONDS),
-        "max_s": _rounded(beat.max_s, SECONDS),
-        "std_s": _rounded(beat.std_s, SECONDS),
-        "p5_s": _rounded(beat.p5_s, SECONDS),
-        "p95_s": _rounded(beat.p95_s, SECONDS),
-        "rate_hz": _rounded(beat.rate_hz, OTHERS),
-        "busy_pct": _rounded(beat.busy_pct, OTHERS),
-        "bounded": beat.bounded,
-        "rate_factor": beat.rate_factor if isinstance(beat.rate_factor, int) else round(beat.rate_factor, OTHERS),
-        "thinned": beat.thinned,
-        "cost_pct": _rounded(beat.cost_pct, OTHERS),
-        "open": beat.open,
-        "open_s": _rounded(beat.open_s, SECONDS),
-        "ranks": beat.ranks,
-        "threads": beat.threads,
-        "imbalance_ranks": _rounded(beat.imbalance_ranks, OTHERS),
-        "imbalance_threads": _rounded(beat.imbalance_threads, OTHERS),
-        "series": series_as_dict(beat.series),
+        **fields(beat, "id name count pulses executions mean_s min_s max_s std_s p5_s p95_s", _seconds),
+        **fields(beat, "rate_hz busy_pct bounded rate_factor thinned cost_pct open"),
+        **fields(beat, "open_s ranks threads", _seconds),
+        **fields(beat, "imbalance_ranks imbalance_threads"),
+        "series": {
+            **fields(series, "end_s count pulses mean_s", _seconds),
+            **fields(series, "busy_pct open rate_factor=factor"),
+        },
     }
 
 
-def series_as_dict(series: BeatSeries) -> dict[str, object]:
-    """Return a heartbeat over time: lists of equal length, with null without a mean."""
-    return {
-        "end_s": [_rounded(value, SECONDS) for value in series.end_s.tolist()],
-        "count": series.count.tolist(),
-        "pulses": series.pulses.tolist(),
-        "mean_s": [_rounded(value, SECONDS) for value in series.mean_s.tolist()],
-        "busy_pct": [_rounded(value, OTHERS) for value in series.busy_pct.tolist()],
-        "open": series.open.tolist(),
-        "rate_factor": [_rounded(value, OTHERS) for value in series.factor.tolist()],
-    }
-
-
-def _rounded(value: float | None, digits: int) -> float | None:
-    """Return a number without meaningless digits; None for None or NaN."""
-    return None if value is None or math.isnan(value) else round(value, digits)
+def _seconds(value: float | None) -> float | None:
+    """Return seconds without meaningless digits; None for None or NaN."""
+    return None if value is None or math.isnan(value) else round(value, 12)
 
 
 # Heartbeats as tables for other tools: CSV, Parquet, SQLite (docs/use/heartbeats.md).

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TextIO
 
 from incprof.analysis.compare.noise import PastRuns
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows, json_value, significant, write
+from incprof.report.render.json import exact, fields, json_rows, significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
@@ -147,28 +146,28 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
     found = {
         "schema": SCHEMA,
         "run": {
-            "app": run.app,
-            "ranks": run.ranks,
-            "threads": history.threads,
-            "start_unix_s": history.start_unix_s,
-            "duration_s": significant(run.duration_s),
-            "intervals": run.intervals,
-            "interval_s": run.interval_s,
-            "clean": run.clean,
+            **fields(run, "app ranks"),
+            **fields(history, "threads start_unix_s", exact),
+            **fields(run, "duration_s", significant),
+            **fields(run, "intervals interval_s clean", exact),
         },
-        "state": history.how,
-        "forgotten": history.forgotten,
+        **fields(history, "state=how forgotten"),
         "past_runs": len(history.past_starts_unix_s),
         "past_runs_needed": MIN_PAST,
-        "past_runs_with_other_threads": history.other_threads,
-        "past_runs_with_other_arguments": history.other_argv,
+        **fields(history, "past_runs_with_other_threads=other_threads past_runs_with_other_arguments=other_argv"),
         "alarm": ALARM,
         "enough": history.enough,
         "poor": bool(history.poor) if history.enough else None,
         "evidence": [poor_line(assessment) for assessment in history.poor],
         "warnings": list(warnings),
         "figures": json_rows(metrics_table(history.assessments)),
-        "slow": json_value([_slow(slow) for slow in history.slow]),
+        "slow": [
+            {
+                **fields(slow, "id name past_p99_s=limit_s intervals slow_intervals=slow notable", significant),
+                "stretches": [fields(each, "start_s end_s intervals mean_s", significant) for each in slow.segments],
+            }
+            for slow in history.slow
+        ],
     }
     write(found, out)
 
@@ -176,19 +175,6 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
 def _past(past: PastRuns) -> dict[str, object]:
     """Return a metric in the past runs."""
     return {"runs": past.runs, "median": past.median, "spread": past.spread, "min": past.low, "max": past.high}
-
-
-def _slow(slow: Slow) -> dict[str, object]:
-    """Return the slow segments of a heartbeat."""
-    return {
-        "id": slow.id,
-        "name": slow.name,
-        "past_p99_s": slow.limit_s,
-        "intervals": slow.intervals,
-        "slow_intervals": slow.slow,
-        "notable": slow.notable,
-        "stretches": [asdict(segment) for segment in slow.segments],
-    }
 
 
 # User-facing text about a metric and its past: for the table, for JSON, and for single lines.

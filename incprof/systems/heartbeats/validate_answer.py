@@ -12,7 +12,7 @@ from rich.text import Text
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.views.tracks import cells, runs, sign
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows, rounded, run_json, write
+from incprof.report.render.json import fields, json_rows, rounded, run_json, write
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
@@ -20,7 +20,6 @@ from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, sec
 from incprof.systems.heartbeats.validation import (
     UNSEEN,
     Agreement,
-    Alignment,
     Beats,
     Overhead,
     PhaseAgreement,
@@ -191,12 +190,12 @@ def write_json(
     answer = {
         "schema": SCHEMA,
         "run": run_json(run),
-        "agreement": rounded(found.agreement),
-        "kappa": rounded(found.kappa),
-        "balanced": rounded(found.balanced),
-        "compared_s": rounded(found.compared_s),
-        "total_s": rounded(found.total_s),
-        "alignment": _alignment(found.alignment, found.unwarped),
+        **fields(found, "agreement kappa balanced compared_s total_s"),
+        "alignment": {
+            **fields(found.alignment, "kind stretch warp_mean warp_max"),
+            **fields(found, "agreement_without_warp=unwarped"),
+            **fields(found.alignment, "recorded_s heartbeats_s=beats_s"),
+        },
         "phases": json_rows(_phase_table(found.phases, result, beats)),
         "confusion": {
             "phases": [phase.id for phase in found.phases],
@@ -214,42 +213,17 @@ def write_json(
             }
             for place, (number, name) in enumerate(zip(beats.ids, beats.names, strict=True))
         ],
-        "others": list(beats.others),
-        "overhead": None if cost is None else _overhead(cost),
+        **fields(beats, "others"),
+        "overhead": cost
+        and {
+            "beats": int(cost.beats),
+            "skipped": int(cost.skipped),
+            **fields(cost, "pair_ns skipped_ns own_s seconds base base_s pct beats_pct predicted_pct"),
+        },
         "timeline": _timeline(found.timeline),
-        "notes": list(found.notes),
+        **fields(found, "notes"),
     }
     write(answer, out)
-
-
-def _alignment(alignment: Alignment, unwarped: float | None) -> dict[str, object]:
-    """Return the alignment of the two runs."""
-    return {
-        "kind": alignment.kind,
-        "stretch": rounded(alignment.stretch),
-        "warp_mean": rounded(alignment.warp_mean),
-        "warp_max": rounded(alignment.warp_max),
-        "agreement_without_warp": rounded(unwarped),
-        "recorded_s": [rounded(at) for at in alignment.recorded_s.tolist()],
-        "heartbeats_s": [rounded(at) for at in alignment.beats_s.tolist()],
-    }
-
-
-def _overhead(cost: Overhead) -> dict[str, object]:
-    """Return the overhead of the heartbeats."""
-    return {
-        "beats": int(cost.beats),
-        "skipped": int(cost.skipped),
-        "pair_ns": rounded(cost.pair_ns),
-        "skipped_ns": rounded(cost.skipped_ns),
-        "own_s": rounded(cost.own_s),
-        "seconds": rounded(cost.seconds),
-        "base": cost.base,
-        "base_s": rounded(cost.base_s),
-        "pct": rounded(cost.pct),
-        "beats_pct": rounded(cost.beats_pct),
-        "predicted_pct": rounded(cost.predicted_pct),
-    }
 
 
 def _timeline(timeline: Timeline) -> dict[str, object]:

@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from incprof.command.terminal import text_width, wants_colour
-from incprof.report.render.json import rounded
+from incprof.report.render.json import exact, fields
 from incprof.report.render.text import console_for
 from incprof.safe.printable import say
 from incprof.systems.live.job_state import NEW, LivePhase, LiveProcess, LiveView
@@ -43,18 +43,12 @@ def as_dict(view: LiveView, beats: Sequence[BeatLine], *, ended: bool, killed: b
         "rank": front.rank,
         "now_s": front.now_s,
         "functions": [
-            {"name": f.function.name, "module": f.function.module, "share": f.share, "run_share": f.run_share}
-            for f in front.functions[:TOP]
+            fields(each, "name=function.name module=function.module share run_share", exact)
+            for each in front.functions[:TOP]
         ],
-        "heartbeats": [
-            {
-                "id": beat.id, "name": beat.name, "rate_hz": beat.rate_hz, "mean_s": beat.mean_s,
-                "busy_pct": beat.busy_pct, "count": beat.count, "open": beat.open,
-            }
-            for beat in beats
-        ],
+        "heartbeats": [fields(beat, "id name rate_hz mean_s busy_pct count open", exact) for beat in beats],
         "processes": [_process(process) for process in view.processes],
-    }  # fmt: skip
+    }
 
 
 def _phase(phase: LivePhase) -> dict[str, Any]:
@@ -65,28 +59,19 @@ def _phase(phase: LivePhase) -> dict[str, Any]:
 
 def _process(process: LiveProcess) -> dict[str, Any]:
     """Return a process."""
-    step = process.step
+    step, metadata = process.step, process.metadata
     return {
-        "rank": process.rank,
-        "pid": process.pid,
-        "primary": process.primary,
-        "host": process.metadata.raw.get("host"),
+        **fields(process, "rank pid primary"),
+        "host": metadata.raw.get("host"),
         "intervals": process.intervals,
-        "interval_s": process.metadata.interval_s,
-        "pooled": process.metadata.pooled,
-        "rate_hz": process.metadata.rate_hz,
+        **fields(metadata, "interval_s pooled rate_hz", exact),
         "elapsed_s": process.elapsed_s,
         "phase": process.label if process.label >= 0 else None,
         "new": process.label == NEW,
         "since_s": process.since_s,
         "step": None if step is None else {"name": step[0].name, "share": step[1]},
-        "cpus": process.cpus,
-        "behind_s": process.behind_s,
-        "samples": process.samples,
-        "lost": process.lost,
-        "overhead_pct": rounded(process.overhead_pct),
-        "ended": process.ended,
-        "killed": process.killed,
+        **fields(process, "cpus behind_s samples lost", exact),
+        **fields(process, "overhead_pct ended killed"),
     }
 
 

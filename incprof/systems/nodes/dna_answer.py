@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 import numpy as np
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from incprof.analysis.views.tracks import runs, sign, stretched
 from incprof.model.section import Column, Table
-from incprof.report.render.json import significant
+from incprof.report.render.json import fields, significant
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, joules
@@ -24,6 +25,7 @@ from incprof.systems.nodes.analyse.live import ENDED, Now
 from incprof.systems.nodes.analyse.node_states import Alphabet, Graph, NodeStates, State
 
 SCHEMA = "incprof.dna/1"
+_fields, _six = partial(fields, number=significant), partial(significant, digits=6)
 MOST_NODES, MOST_STATES = 16, 40
 
 Json = dict[str, object]
@@ -58,7 +60,7 @@ def _state_rows(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> list[StateRo
     for state in (*alphabet.states, None):
         number = -1 if state is None else state.id
         own = [segment for segment in segments if segment.state == number]
-        seconds = sum(segment.seconds for segment in own)
+        seconds = sum((segment.seconds for segment in own), 0.0)
         measured = [segment.energy_j for segment in own if segment.energy_j is not None]
         power = state.power.mean_w if state is not None and state.power is not None else None
         if seconds and len(measured) == len(own):
@@ -143,16 +145,12 @@ def _states_json(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> list[Json]:
             continue
         power = state.power
         out.append({
-            "id": state.id,
-            "name": state.name,
-            "idle": state.idle,
-            "letter": state.letter,
-            "seconds": significant(row.seconds),
-            "visits": row.episodes,
-            "power_w": significant(row.power_w),
-            "power_model": None if power is None else {
-                "base_w": significant(power.base_w), "watts_per": named(power.watts_per.tolist()),
-                "low_w": significant(power.low_w), "high_w": significant(power.high_w),
+            **fields(state, "id name idle letter"),
+            **_fields(row, "seconds visits=episodes power_w"),
+            "power_model": power and {
+                **_fields(power, "base_w"),
+                "watts_per": named(power.watts_per.tolist()),
+                **_fields(power, "low_w high_w"),
             },
             "rates": named(state.rates.tolist()),
         })  # fmt: skip
@@ -162,19 +160,15 @@ def _states_json(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> list[Json]:
 def _node_json(node: NodeStates) -> Json:
     """Return the states of a node over time."""
     return {
-        "node": node.node,
-        "labels": node.labels.tolist(),
+        **fields(node, "node labels"),
         "times": np.round(node.times, 6).tolist(),
-        "lag_s": significant(node.lag_s),
-        "simulated": node.simulated,
+        **_fields(node, "lag_s simulated"),
         "stretches": [
-            {"state": s.state, "start_s": round(s.begins_s, 6), "end_s": round(s.ends_s, 6),
-             "energy_j": significant(s.energy_j)}
-            for s in node.segments
+            {**fields(each, "state start_s=begins_s end_s=ends_s"), **_fields(each, "energy_j")}
+            for each in node.segments
         ],
-        "crowded": significant(node.crowded),
-        "notes": list(node.notes),
-    }  # fmt: skip
+        **_fields(node, "crowded notes"),
+    }
 
 
 def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO, *, width: int, colour: bool) -> None:
@@ -211,17 +205,14 @@ def now_json(alphabet: Alphabet, now: Now) -> Json:
     power = alphabet.states[now.state].power if now.state >= 0 else None
     return {
         "schema": SCHEMA,
-        "time_s": round(now.time_s, 6),
-        "state": now.state,
+        **fields(now, "time_s state"),
         "name": name_of(alphabet, now.state),
-        "since_s": round(now.since_s, 6),
-        "changed": now.changed,
+        **fields(now, "since_s changed"),
         "power_w": significant(power.mean_w if power else None),
         "simulated": alphabet.simulated,
         "next": [
             {"state": None if n.state == ENDED else n.state, "name": name_of(alphabet, n.state),
-             "probability": significant(n.probability, 4), "in_s": significant(n.in_s, 6),
-             "low_s": significant(n.low_s, 6), "high_s": significant(n.high_s, 6)}
+             "probability": significant(n.probability, 4), **fields(n, "in_s low_s high_s", _six)}
             for n in now.next
         ],
     }  # fmt: skip
@@ -239,11 +230,7 @@ def now_line(alphabet: Alphabet, now: Now) -> str:
 
 def matches_json(matches: Sequence[Match]) -> Json:
     """Return which applications a run resembles."""
-    rows = [
-        {"application": m.application, "similarity": significant(m.similarity, 6), "pace": significant(m.pace, 6),
-         "done": significant(m.done, 6), "matches": m.matches}
-        for m in matches
-    ]  # fmt: skip
+    rows = [fields(match, "application similarity pace done matches", _six) for match in matches]
     return {"schema": SCHEMA, "threshold": MATCHES, "matches": rows}
 
 
@@ -257,9 +244,8 @@ def write_matches(matches: Sequence[Match], out: TextIO) -> None:
 
 def energy_json(estimate: Estimate) -> Json:
     """Return an estimate."""
-    numbers = ("energy_j", "low_j", "high_j", "seconds", "so_far_j", "paper_j", "done", "similarity")
-    answer = {name: significant(getattr(estimate, name)) for name in numbers}
-    return {"schema": SCHEMA, "application": estimate.application, "simulated": estimate.simulated, **answer}
+    names = "application simulated energy_j low_j high_j seconds so_far_j paper_j done similarity"
+    return {"schema": SCHEMA, **_fields(estimate, names)}
 
 
 def write_energy(estimate: Estimate, out: TextIO) -> None:
@@ -277,15 +263,11 @@ def graph_json(alphabet: Alphabet, graph: Graph) -> Json:
     """Return the graph of a system."""
     states = [
         {"id": at, "letters": list(s.letters), "names": [name_of(alphabet, each) for each in s.letters], "idle": s.idle,
-         "seconds": significant(s.seconds), "visits": s.episodes, "power_w": significant(s.power_w)}
+         **_fields(s, "seconds visits=episodes power_w")}
         for at, s in enumerate(graph.states)
     ]  # fmt: skip
-    edges = [
-        {"from": e.source, "to": e.target, "count": e.count, "probability": significant(e.probability)}
-        for e in graph.edges
-    ]
-    nodes = list(graph.nodes)
-    return {"schema": SCHEMA, "nodes": nodes, "simulated": graph.simulated, "states": states, "edges": edges}
+    edges = [{"from": each.source, "to": each.target, **_fields(each, "count probability")} for each in graph.edges]
+    return {"schema": SCHEMA, **fields(graph, "nodes simulated"), "states": states, "edges": edges}
 
 
 def write_graph(alphabet: Alphabet, graph: Graph, out: TextIO) -> None:

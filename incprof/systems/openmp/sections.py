@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from incprof.model.section import Column, Table
-from incprof.report.render.json import write
+from incprof.report.render.json import exact, fields, nano, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import seconds
 from incprof.safe.printable import printable
@@ -102,15 +102,9 @@ def write_json(answer: Answer, out: TextIO) -> None:
     document = {
         "schema": SCHEMA,
         "run": {
-            "app": run.app,
-            "directory": answer.directory,
-            "rank": run.rank,
-            "pid": run.pid,
-            "status": answer.status,
-            "seconds": round(run.end_s, 9),
-            "ended": run.ended,
-            "parallel_regions": run.parallel_regions,
-            "other_threads": run.other_threads,
+            **fields(run, "app"),
+            **fields(answer, "directory rank=run.rank pid=run.pid status"),
+            **fields(run, "seconds=end_s ended parallel_regions other_threads", nano),
         },
         "regions": [_region(loop) for loop in answer.loops],
         "notes": list(answer.notes),
@@ -118,63 +112,21 @@ def write_json(answer: Answer, out: TextIO) -> None:
     write(document, out)
 
 
-def _times(times: Times) -> dict[str, object]:
-    return {
-        "timed": times.count,
-        "mean_s": round(times.mean_s, 9),
-        "std_s": round(times.std_s, 9),
-        "min_s": round(times.min_s, 9),
-        "max_s": round(times.max_s, 9),
-    }
-
-
 def _region(answer: LoopAnswer) -> dict[str, object]:
-    loop = answer.loop
+    loop, speedup, estimate = answer.loop, answer.speedup, answer.estimate
     return {
-        "id": {"first": answer.members[0] if answer.members else None, "period": loop.period, "hash": loop.hash},
-        "longest_period": loop.longest_period,
-        "kind": loop.kind,
-        "name": answer.name,
-        "functions": list(answer.members),
-        "depth": loop.depth,
-        "visits": loop.episodes,
-        "iterations": loop.iterations,
-        **_times(loop.times),
-        "total_s": round(loop.total_s, 9),
-        "self_s": round(loop.self_s, 9) if loop.kind == "detected" else None,
-        "parallel_s": round(loop.parallel_s, 9),
-        "threads": loop.threads,
-        "fewest_threads": loop.fewest_threads,
-        "speedup": _speedup(answer),
-        "estimate": _estimate(answer),
-    }
-
-
-def _speedup(answer: LoopAnswer) -> dict[str, object] | None:
-    speedup = answer.speedup
-    if speedup is None:
-        return None
-    return {
-        "baseline_threads": speedup.base_threads,
-        "baseline_mean_s": round(speedup.base_s, 9),
-        "baseline_timed": speedup.base_count,
-        "relative": speedup.relative,
-        "low": speedup.low,
-        "high": speedup.high,
-        "one_thread_s": speedup.one_thread_s,
-        "serial_s": speedup.serial_s,
-        "speedup": speedup.speedup,
-    }
-
-
-def _estimate(answer: LoopAnswer) -> dict[str, object] | None:
-    estimate = answer.estimate
-    if estimate is None:
-        return None
-    return {
-        "iterations": estimate.done,
-        "expected": estimate.expected,
-        "total_s": estimate.total_s,
-        "low_s": estimate.low_s,
-        "high_s": estimate.high_s,
+        "id": {"first": answer.members[0] if answer.members else None, **fields(loop, "period hash")},
+        **fields(loop, "longest_period kind"),
+        **fields(answer, "name functions=members"),
+        **fields(loop, "depth visits=episodes iterations"),
+        **fields(loop.times, "timed=count mean_s std_s min_s max_s", nano),
+        "total_s": nano(loop.total_s),
+        "self_s": nano(loop.self_s) if loop.kind == "detected" else None,
+        **fields(loop, "parallel_s threads fewest_threads", nano),
+        "speedup": speedup
+        and {
+            **fields(speedup, "baseline_threads=base_threads baseline_mean_s=base_s baseline_timed=base_count", nano),
+            **fields(speedup, "relative low high one_thread_s serial_s speedup", exact),
+        },
+        "estimate": estimate and fields(estimate, "iterations=done expected total_s low_s high_s", exact),
     }

@@ -15,7 +15,7 @@ from incprof.model import FloatArray
 from incprof.model.section import Column, Table
 from incprof.readers.series.columns import SeriesRequest, position
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, followed, form_of, name_of
-from incprof.report.render.json import significant
+from incprof.report.render.json import fields, significant
 from incprof.report.render.plain import plain_table
 from incprof.report.render.text import console_for
 from incprof.report.words.formatting import cell_len, fitted
@@ -168,6 +168,7 @@ def _confidence(value: float) -> str:
 LOOPS, LOOP_CHANGE = "incprof.loops/1", "incprof.loops.change/1"
 PERIODS, PERIOD_CHANGE = "incprof.period/1", "incprof.period.change/1"
 _round = partial(significant, digits=9)
+_fields = partial(fields, number=_round)
 
 Row = dict[str, object]
 
@@ -186,33 +187,20 @@ def loops_dict(source: str, loops_found: EventLoops) -> Row:
     return {
         "schema": LOOPS,
         "source": source,
-        "events": loops_found.events,
-        "kinds": loops_found.kinds,
-        "window": loops_found.window,
-        "tolerance": loops_found.tolerance,
+        **_fields(loops_found, "events kinds window tolerance"),
         "coverage_pct": _pct(loops_found.covered, loops_found.events),
         "hit_rate_pct": {str(ahead): _round(100 * hit) for ahead, hit in loops_found.hits.items()},
         "forgotten": loops_found.forgotten,
-        "loops": [_loop(loop, loops_found.events) for loop in loops_found.loops],
-    }
-
-
-def _loop(loop: EventLoop, events: int) -> Row:
-    return {
-        "id": loop.id,
-        "around": loop.around.id if loop.around else None,
-        "depth": loop.depth,
-        "period": loop.period,
-        "content": list(loop.content),
-        "visits": loop.episodes,
-        "iterations": _round(loop.iterations),
-        "events": loop.events,
-        "share_pct": _pct(loop.events, events),
-        "first": loop.first,
-        "last": loop.last,
-        "predicted": loop.starts,
-        "whole": loop.whole,
-        "odd": loop.odd,
+        "loops": [
+            {
+                "id": loop.id,
+                "around": loop.around.id if loop.around else None,
+                **_fields(loop, "depth period content visits=episodes iterations events"),
+                "share_pct": _pct(loop.events, loops_found.events),
+                **_fields(loop, "first last predicted=starts whole odd"),
+            }
+            for loop in loops_found.loops
+        ],
     }
 
 
@@ -227,14 +215,7 @@ def _now(each: Episode | PeriodSegment) -> Row:
     """Return an episode or a segment."""
     if isinstance(each, PeriodSegment):
         return _segment(each)
-    return {
-        "id": each.loop.id,
-        "period": each.loop.period,
-        "first": each.first,
-        "last": each.last,
-        "iterations": _round(each.iterations),
-        "content": list(each.loop.content),
-    }
+    return _fields(each, "id=loop.id period=loop.period first last iterations content=loop.content")
 
 
 def periods_dict(source: str, name: str, periods_found: SeriesPeriods) -> Row:
@@ -245,7 +226,7 @@ def periods_dict(source: str, name: str, periods_found: SeriesPeriods) -> Row:
         "window": periods_found.window,
         "coverage_pct": _round(100 * periods_found.coverage),
         "predicted_pct": _pct(periods_found.predicted, periods_found.samples),
-        "mean_error": _round(periods_found.off),
+        **_fields(periods_found, "mean_error=off"),
         "range": [_round(periods_found.low), _round(periods_found.high)],
         "periods": [_segment(each) for each in periods_found.periods],
     }

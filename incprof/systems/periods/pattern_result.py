@@ -167,7 +167,7 @@ class Patterns:
     @property
     def coverage(self) -> float:
         """Share of the series inside periodic instances."""
-        return sum(pattern.share for pattern in self.patterns)
+        return sum((pattern.share for pattern in self.patterns), 0.0)
 
     @property
     def instances(self) -> int:

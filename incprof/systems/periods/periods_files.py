@@ -13,7 +13,7 @@ import numpy as np
 
 from incprof.model import FloatArray
 from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
-from incprof.report.render.json import significant, write
+from incprof.report.render.json import fields, significant, write
 from incprof.systems.periods.pattern_result import Pattern, Patterns, segments_of
 from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SCHEMA, MATCH_SCHEMA = "incprof.periods/1", "incprof.periods.match/1"
 _round = partial(significant, digits=9)
+_fields = partial(fields, number=_round)
+_percents = partial(fields, number=lambda share: None if share is None else _round(100 * share))
 
 
 def write_json(
@@ -60,27 +62,15 @@ def forecast_of(forecast: Forecast | None) -> dict[str, object] | None:
     if forecast is None:
         return None
     return {
-        "pattern": forecast.pattern,
-        "position": forecast.position,
-        "instances": forecast.instances,
+        **_fields(forecast, "pattern position instances"),
         "level": LEVEL,
-        **{key: [_round(value) for value in getattr(forecast, key).tolist()] for key in ("values", "low", "high")},
+        **_fields(forecast, "values low high"),
     }
 
 
 def write_matches_json(source: str, name: str, path: str, matches: Sequence[Match], out: TextIO) -> None:
     """Write where the end of a series lies in known patterns: one object, schema incprof.periods.match/1."""
-    places = [
-        {
-            "pattern": match.pattern,
-            "begin": match.begin,
-            "end": match.end,
-            "mean_square": _round(match.step),
-            "limit": _round(match.limit),
-            "flat": match.flat,
-        }
-        for match in matches
-    ]
+    places = [_fields(match, "pattern begin end mean_square=step limit flat") for match in matches]
     answer = {
         "schema": MATCH_SCHEMA,
         "series": {"source": source, "column": name},
@@ -105,17 +95,10 @@ def as_dict(
             "duration_s": None if interval_s is None else _round(interval_s * patterns.samples),
         },
         "summary": patterns.summary,
-        "coverage_pct": _round(100 * patterns.coverage),
-        "detected_pct": _round(100 * patterns.detected),
-        "by_chance_pct": _round(100 * patterns.by_chance),
-        "by_chance_std_pct": _round(100 * patterns.chance_spread),
-        "window": patterns.window,
-        "noise": _round(patterns.noise),
-        "theta": _round(patterns.theta),
-        "tuning": [
-            {"window": tried.window, "coverage_pct": _round(100 * tried.coverage), "sampled": tried.sampled}
-            for tried in patterns.tuning
-        ],
+        **_percents(patterns, "coverage_pct=coverage detected_pct=detected by_chance_pct=by_chance"),
+        **_percents(patterns, "by_chance_std_pct=chance_spread"),
+        **_fields(patterns, "window noise theta"),
+        "tuning": [_percents(tried, "window coverage_pct=coverage sampled") for tried in patterns.tuning],
         "patterns": [_pattern_json(pattern) for pattern in patterns.patterns],
         "options": asdict(patterns.options),
         "warnings": list(notes),
@@ -129,39 +112,21 @@ def node_of(source: str, patterns: Patterns) -> dict[str, object]:
 
 def pair_of(agreement: Agreement) -> dict[str, object]:
     """Return how far the foremost patterns of two nodes agree; node 0 is the series itself."""
-    return {
-        "nodes": [agreement.first, agreement.second],
-        "mean_step": _round(agreement.step),
-        "mean": _round(agreement.mean),
-        "same": agreement.same,
-    }
+    return {"nodes": [agreement.first, agreement.second], **_fields(agreement, "mean_step=step mean same")}
 
 
 def _pattern_json(pattern: Pattern) -> dict[str, object]:
     """Return one pattern."""
     return {
-        "length": pattern.length,
-        "coverage_pct": _round(100 * pattern.share),
-        "values": [_round(value) for value in pattern.values.tolist()],
-        "instances": pattern.instances.tolist(),
-        "regions": pattern.regions.tolist(),
-        "enough_instances": pattern.has_enough_instances,
+        **_percents(pattern, "length coverage_pct=share"),
+        **_fields(pattern, "values instances regions enough_instances=has_enough_instances"),
         "segments": [
-            {
-                "begin": segment.begin,
-                "end": segment.end,
-                "mean": _round(segment.mean),
-                "share_pct": _round(100 * segment.share),
-                "level": segment.level,
-            }
+            {**_fields(segment, "begin end mean"), **_percents(segment, "share_pct=share level")}
             for segment in segments_of(pattern)
         ],
         "mean_length": _round(float((pattern.instances[:, 1] - pattern.instances[:, 0]).mean())),
         "instances_per_region": _round(len(pattern.instances) / len(pattern.regions)),
-        "wgss": _round(pattern.wgss),
-        "wgss_per_instance": _round(pattern.wgss_per_instance),
-        "wgss_per_sample": _round(pattern.wgss_per_sample),
-        "wgss_history": [_round(value) for value in pattern.history],
+        **_fields(pattern, "wgss wgss_per_instance wgss_per_sample wgss_history=history"),
     }
 
 

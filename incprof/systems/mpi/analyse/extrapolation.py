@@ -256,7 +256,7 @@ def analysis_of(signature: Signature, seconds: float) -> Analysis:
         seconds=seconds,
         pet_s=process.predicted.pet_s,
         error=process.error,
-        set_s=sum(time.mean_s for time in process.predicted.phases),
+        set_s=sum((time.mean_s for time in process.predicted.phases), 0.0),
         phases=len(process.phases_found.phases),
         coverage=process.phases_found.coverage,
     )

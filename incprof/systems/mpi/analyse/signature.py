@@ -123,7 +123,7 @@ class Signature:
     @property
     def set_s(self) -> float:
         """The paper's SET: total time of one occurrence of each phase, in seconds."""
-        return sum(time.mean_s for time in self.process.predicted.phases)
+        return sum((time.mean_s for time in self.process.predicted.phases), 0.0)
 
     @property
     def late(self) -> EventPhase | None:

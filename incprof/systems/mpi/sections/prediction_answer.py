@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows, significant, write
+from incprof.report.render.json import fields, json_rows, significant, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import count, pct, rate, seconds, size
 from incprof.safe.printable import printable
@@ -118,30 +118,17 @@ def _program(runs: Sequence[ScaledRun]) -> dict[str, object]:
     return {
         "app": runs[0].app,
         "methods": methods,
-        "runs": [_run(run) for run in runs],
+        "runs": [
+            {
+                **fields(run, "directory ranks aet_s events trace_bytes", significant),
+                "analyses": {
+                    one.method: fields(one, "tfat_s=seconds pet_s pete=error set_s phases coverage", significant)
+                    for one in run.analyses
+                },
+            }
+            for run in runs
+        ],
         "variation": {**varies, "tfat_s": times},
-    }
-
-
-def _run(run: ScaledRun) -> dict[str, object]:
-    return {
-        "directory": run.directory,
-        "ranks": run.ranks,
-        "aet_s": significant(run.aet_s),
-        "events": run.events,
-        "trace_bytes": run.trace_bytes,
-        "analyses": {one.method: _figures(one) for one in run.analyses},
-    }
-
-
-def _figures(one: Analysis) -> dict[str, object]:
-    return {
-        "tfat_s": significant(one.seconds),
-        "pet_s": significant(one.pet_s),
-        "pete": significant(one.error),
-        "set_s": significant(one.set_s),
-        "phases": one.phases,
-        "coverage": significant(one.coverage),
     }
 
 

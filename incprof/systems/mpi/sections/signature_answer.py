@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.views.tracks import SIGNS, sign, stretched
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows, significant, write
+from incprof.report.render.json import exact, fields, json_rows, significant, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import OF_RUN, count, pct, seconds
 from incprof.safe.printable import printable
@@ -219,8 +219,8 @@ def write_json(
         whole: Whether to include the data for a signature run: keys, kinds of events, and times of occurrences.
         profile_phases: The profile phase in which each phase lies.
     """
-    process = signature.process
-    forecast, options, ending = process.predicted, signature.options, signature.ending
+    process, options, ending = signature.process, signature.options, signature.ending
+    forecast, found = process.predicted, process.phases_found
     answer: dict[str, object] = {
         "schema": SCHEMA,
         "app": process.app,
@@ -229,9 +229,7 @@ def write_json(
         "method": signature.method,
         "options": {
             "similar": SIMILAR if options.similar is None else options.similar,
-            "relevant": options.relevant,
-            "warm_up": options.warm_up,
-            "occurrences": options.occurrences,
+            **fields(options, "relevant warm_up occurrences", exact),
             "precise": options.precise if math.isfinite(options.precise) else None,
             "most": options.most,
         },
@@ -240,34 +238,23 @@ def write_json(
             "missing": process.work_missing or None,
             "by_modes": by_modes(signature),
         },
-        "aet_s": significant(process.phases_found.aet_s),
-        "pet_s": significant(forecast.pet_s),
-        "pet_low_s": significant(forecast.low_s),
-        "pet_high_s": significant(forecast.high_s),
-        "set_s": significant(forecast.set_s),
-        "phases_s": significant(signature.set_s),
-        "coverage": significant(process.phases_found.coverage),
-        "outside_s": significant(process.phases_found.outside_s),
+        "aet_s": significant(found.aet_s),
+        **fields(forecast, "pet_s pet_low_s=low_s pet_high_s=high_s set_s", significant),
+        **fields(signature, "phases_s=set_s", significant),
+        **fields(found, "coverage outside_s", significant),
         "events": process.events,
         "needed_events": forecast.events,
         "until": ending.collective,
         "until_calls": None if ending.calls is None else _in_a_row(ending.calls),
-        "until_events": ending.events,
-        "until_s": significant(ending.seconds),
-        "executed_s": significant(ending.executed_s),
+        **fields(ending, "until_events=events until_s=seconds executed_s", significant),
         "outside_after_s": significant(outside_after(process, ending.seconds)),
-        "phases": [
-            _phase(signature, number, whole, profile_phases) for number in range(len(process.phases_found.phases))
-        ],
+        "phases": [_phase(signature, number, whole, profile_phases) for number in range(len(found.phases))],
         "per_rank": json_rows(_ranks(signature)),
     }
     if whole:
         answer["kinds"] = [_kind(*kind) for kind in zip(process.kinds, process.kind_bytes, strict=True)]
-        if process.phases_found.grammar is not None:
-            answer["loops"] = {
-                "contents": process.phases_found.grammar.contents,
-                "steps": process.phases_found.grammar.steps,
-            }
+        if found.grammar is not None:
+            answer["loops"] = {"contents": found.grammar.contents, "steps": found.grammar.steps}
         program = process.program
         answer["program"] = {
             "arguments": list(program.arguments),
@@ -287,34 +274,29 @@ def _phase(signature: Signature, number: int, whole: bool, profile_phases: Withi
     phase, time = process.phases_found.phases[number], process.predicted.phases[number]
     first = process.kinds[phase.kinds[0]]
     most = min(len(phase.starts), MOST_TIMES) if by_place else MOST_TIMES
-    fields: dict[str, object] = {
-        "id": phase.id,
-        "weight": phase.weight,
+    answer: dict[str, object] = {
+        **fields(phase, "id weight"),
         "awaited": time.enough_s <= signature.ending.seconds,
-        "mean_s": significant(time.mean_s),
-        "low_s": significant(time.low_s),
-        "high_s": significant(time.high_s),
+        **fields(time, "mean_s low_s high_s", significant),
         "seconds": significant(phase.seconds),
         "start": int(phase.starts[0]),
         "end": int(phase.ends[0]),
         "calls": [process.kinds[kind].function for kind in phase.kinds[:MOST_TIMES]],
-        "file": first.file,
-        "line": first.line,
+        **fields(first, "file line"),
     }
     if profile_phases is not None:
         profile_phase = profile_phases[number]
-        fields["profile_phase"] = None if profile_phase is None else profile_phase[0]
+        answer["profile_phase"] = None if profile_phase is None else profile_phase[0]
     if whole:
-        fields |= {
-            "loop": phase.loop,
-            "whole": phase.whole,
+        answer |= {
+            **fields(phase, "loop whole"),
             "events": list(phase.kinds),
             "time_s": [significant(float(one), 9) for one in phase.time_s[:most]],
         }
         if by_place:
             places = zip(phase.starts[:most].tolist(), phase.ends[:most].tolist(), strict=True)
-            fields["at"] = [list(place) for place in places]
-    return fields
+            answer["at"] = [list(place) for place in places]
+    return answer
 
 
 def _kind(kind: EventKind, size: float | None) -> dict[str, object]:
@@ -324,6 +306,5 @@ def _kind(kind: EventKind, size: float | None) -> dict[str, object]:
         "key": kind.key,
         "module": kind.site.module if kind.site else None,
         "address": kind.site.address if kind.site else None,
-        "file": kind.file,
-        "line": kind.line,
+        **fields(kind, "file line"),
     }

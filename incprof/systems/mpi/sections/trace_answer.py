@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from incprof.model.section import Column, Table
-from incprof.report.render.json import write
+from incprof.report.render.json import fields, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import seconds
 from incprof.safe.printable import printable
@@ -26,21 +26,17 @@ def write_json(summaries: Sequence[TraceSummary], directory: str, out: TextIO) -
 
 
 def _rank(summary: TraceSummary) -> dict[str, object]:
+    end = summary.end
     return {
-        "rank": summary.metadata.rank,
-        "pid": summary.metadata.pid,
-        "host": summary.metadata.host,
-        "threads": summary.threads,
-        "events": summary.events,
+        **fields(summary.metadata, "rank pid host"),
+        **fields(summary, "threads events"),
         "seconds": _seconds(summary.elapsed_ns),
         "mpi_s": _seconds(summary.mpi_ns),
-        "ended": summary.end.how,
-        "lost": summary.end.lost,
-        "damaged": summary.end.damaged + summary.end.torn,
+        **fields(end, "ended=how lost"),
+        "damaged": end.damaged + end.torn,
         "counts": dict(summary.counts),
         "counters_missing": summary.metadata.counters_missing or None,
-        "uncounted": summary.end.uncounted,
-        "shared": summary.end.shared,
+        **fields(end, "uncounted shared"),
         "calls": [_call(call) for call in summary.calls],
     }
 
@@ -48,9 +44,7 @@ def _rank(summary: TraceSummary) -> dict[str, object]:
 def _call(call: CallSum) -> dict[str, object]:
     return {
         "function": f"MPI_{call.function}",
-        "kind": call.kind,
-        "file": call.file,
-        "line": call.line,
+        **fields(call, "kind file line"),
         "module": call.site.module if call.site else None,
         "address": call.site.address if call.site else None,
         "calls": call.calls,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.exports import FORMULA, write_csv
 from incprof.report.page.html import html_section, html_table
-from incprof.report.render.json import json_rows, json_section
+from incprof.report.render.json import exact, fields, json_rows, json_section, nano
 from incprof.report.render.text import NAME, console_for, text_table, write_sections
 from incprof.report.text.diff_text import markdown_table
 from incprof.report.words.formatting import cell_len, fitted, percent
@@ -161,6 +161,18 @@ def test_what_a_program_chose_is_no_markup():
 
 def test_a_page_shows_the_sentences_about_a_row_with_their_topics():
     assert "<dt>Why</dt><dd>Bound by " in html_section(section())
+
+
+def test_fields_are_rounded_lists_under_the_names_that_are_asked_for():
+    lane = Lane("power", "W", np.array([0.0, 1 / 3]), np.array([np.nan]))
+    table = Table((), ((1 / 7, [2 / 7]),), key="k")
+    assert fields(lane, "name power_w=values end_s=edges") == {
+        "name": "power", "power_w": [None], "end_s": [0.0, 0.333333],
+    }  # fmt: skip
+    assert fields(table, "key row=rows", nano) == {"key": "k", "row": [[0.142857143, [0.285714286]]]}
+    assert fields(table, "length=rows.__class__.__name__ rows", exact) == {
+        "length": "tuple", "rows": [[1 / 7, [2 / 7]]],
+    }  # fmt: skip
 
 
 def test_a_section_as_json():
