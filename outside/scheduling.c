@@ -5,23 +5,13 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
+#include "sched_attributes.h"
 #include "sys.h"
-
-/* Power commands are ordinary processes. */
-#define SCHED_RESET_ON_FORKS 1
 
 /* Well below the minimum time that an ordinary thread keeps a processor: 0.7 ms. */
 #define LONG_NS 250000
 
-struct sched_attributes {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
-
-/* Set ordinary scheduling, with a short slice, which helps most without real-time priority (Linux 6.12). */
+/* Set ordinary scheduling, with a short slice, which helps most without real-time priority. */
 static void set_ordinary(uint64_t slice_ns)
 {
     struct sched_attributes sched_attributes = {
@@ -39,7 +29,7 @@ void punctual_request(uint64_t interval_ns)
         .size = sizeof sched_attributes, .policy = SCHED_RR, .flags = SCHED_RESET_ON_FORKS, .priority = 1};
     /* Not if it might have no time to sleep. */
     if (interval_ns < 1000000 || SYS3(SYS_sched_setattr, 0, &sched_attributes, 0) != 0)
-        set_ordinary(100000);
+        set_ordinary(SHORT_SLICE_NS);
 }
 
 void punctual_end_if_coarse(uint64_t work_ns)

@@ -189,6 +189,18 @@ def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> No
     assert 1.2 <= float(waits.waited_s[waits.thread == 0].sum()) <= 2.0
 
 
+def test_only_the_thread_that_samples_waits_has_a_short_slice(build: Build, record: Record) -> None:
+    program = build("slices.c", flags="-O1", pg=False)
+    slices = record([program], env={**ONE_PROCESS, "INCPROF_EXE": str(program)}).outcome.values()
+    sampling = slices.pop("incprof")
+    if slices["main"] == 0:
+        pytest.skip("the kernel has no slices of threads (before Linux 6.12)")
+    assert sampling == 100000
+    assert all(each > sampling for each in slices.values())
+    plain = record([program], env={**ONE_PROCESS, "INCPROF_EXE": str(program), "INCPROF_WAITS": "0"}).outcome.values()
+    assert plain["incprof"] == plain["main"]
+
+
 def test_without_samples_of_waits_there_are_none(script: Path, record: Record) -> None:
     recording = record([script, "1", "burn:50", "sleep:200"], env={"INCPROF_EXE": str(script), "INCPROF_WAITS": "0"})
     assert read_waits(str(recording.directory / "rank-00000.gmon"), str(recording.directory)) is None
