@@ -38,7 +38,7 @@ FUNCTIONS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
     (Reason("device"), re.compile(r"cu(da)?[A-Z]|hip[A-Z]|hsa_|ze[A-Z]|cl[A-Z][a-z]|nccl[A-Z]|rccl[A-Z]")),
 )
 
-CONDITION, GLOBAL_LOCK = "condition", "GIL"
+CONDITION, MUTEX, GLOBAL_LOCK = "condition", "mutex", "GIL"
 # Functions that tell one lock from another, where the system call is that of a lock.
 LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (GLOBAL_LOCK, re.compile(r"take_gil|PyEval_(Acquire|Restore)")),
@@ -49,10 +49,16 @@ LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("join", re.compile(r"_*(pthread_((timed|clock)?join|clockjoin)|thrd_join|_ZNSt6thread4join)")),
     ("semaphore", re.compile(r"_*(sem_(timed|clock)?wait|new_sem_wait|semop|semtimedop)")),
     ("read-write lock", re.compile(r"_*pthread_rwlock_")),
-    ("mutex", re.compile(r"_*(pthread_mutex_|lll_lock_wait|mtx_(timed)?lock|_ZNSt5mutex|_ZNSt\d+\w*mutex)")),
+    (
+        "allocator",
+        re.compile(
+            r"(_*(libc_|int_)?(malloc|calloc|realloc|free|(posix_)?memalign|aligned_alloc)|_Z(n[wa]|d[la])\w+)$"
+        ),
+    ),
+    (MUTEX, re.compile(r"_*(pthread_mutex_|lll_lock_wait|mtx_(timed)?lock|_ZNSt5mutex|_ZNSt\d+\w*mutex)")),
 )
 
-# Functions and modules of Python's interpreter. It waits for a condition itself only to get its global lock.
+# Functions and modules of Python's interpreter. It waits for a condition or mutex itself only to get its global lock.
 INTERPRETER = re.compile(r"_?Py[A-Z_]|\w+_vectorcall|(cfunction|method|type)_call|slot_")
 INTERPRETERS = re.compile(r"(lib)?python\d")
 
@@ -170,15 +176,15 @@ def reason_of(
     if call < 0:
         return Reason("fault")
     reason = _by_call(plain, NAMES.get(arch, {}).get(call, ""), kind)
-    if reason == Reason("lock", CONDITION) and _is_global_lock(plain, modules):
+    if reason in (Reason("lock", CONDITION), Reason("lock", MUTEX)) and _is_global_lock(reason.kind, plain, modules):
         return Reason("lock", GLOBAL_LOCK)
     return reason
 
 
-def _is_global_lock(names: Sequence[str], modules: Sequence[str]) -> bool:
-    """Return whether the caller of a condition's wait is Python's interpreter."""
-    condition = next(pattern for kind, pattern in LOCKS if kind == CONDITION)
-    last = max(place for place, name in enumerate(names) if condition.match(name))
+def _is_global_lock(kind: str, names: Sequence[str], modules: Sequence[str]) -> bool:
+    """Return whether the caller of the functions that wait for a lock of this kind is Python's interpreter."""
+    waits = next(pattern for each, pattern in LOCKS if each == kind)
+    last = max(place for place, name in enumerate(names) if waits.match(name))
     callers = modules[last + 1 :]
     return bool(callers) and INTERPRETERS.match(callers[0]) is not None
 
