@@ -6,6 +6,7 @@ import html
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from incprof.safe.printable import encodable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from incprof.model import Function, IntervalProfile
+    from incprof.model import IntervalProfile
 
 
 # Okabe and Ito, as in the pictures of `incprof phases --plot`.
@@ -195,49 +196,27 @@ def result_table(result: PhaseResult, name: ResultTable) -> pd.DataFrame:
         numbers = {"interval": np.arange(len(result.labels)), "end_s": result.end_s}
         return pd.DataFrame(numbers | {"phase": result.labels, "cluster": result.clusters})
     if name == "scores":
-        fields = ("k", "inertia", "silhouette", "calinski_harabasz", "noise_ratio", "misfits", "stability")
-        return _rows([{field: getattr(score, field) for field in fields} for score in result.scores], fields)
+        names = "k inertia silhouette calinski_harabasz noise_ratio misfits stability"
+        return _rows([_attributes(score, names) for score in result.scores], names)
     columns, rows_of = PHASE_TABLES[name]
     return _rows([{"phase": phase.id, **row} for phase in result.present for row in rows_of(phase)], columns)
 
 
-def _rows(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFrame:
+def _rows(rows: list[dict[str, object]], names: str) -> pd.DataFrame:
     """Return rows as a table with all its columns, and their types, even without rows or values."""
     import pandas as pd
 
     rows = [{k: encodable(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]
-    kinds = {name: kind for kind, names in KINDS.items() for name in names if name in columns}
-    return pd.DataFrame(rows, columns=list(columns)).astype(kinds)
+    columns = names.split()
+    kinds = {name: kind for kind, own in KINDS.items() for name in own if name in columns}
+    return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 
-def _phases(phase: Phase) -> list[dict[str, object]]:
+def _phase(phase: Phase) -> list[dict[str, object]]:
     """Return the row of a phase."""
     first = phase.sites[0] if phase.sites else None
-    return [
-        {
-            "intervals": phase.intervals, "seconds": phase.seconds, "app_pct": phase.app_pct, "off_cpu": phase.off_cpu,
-            "confidence": phase.confidence, "site": first and first.function.name, "kind": first and first.kind,
-        }
-    ]  # fmt: skip
-
-
-def _functions(phase: Phase) -> list[dict[str, object]]:
-    """Return a row for each of the phase's main functions."""
-    rows = []
-    for top in phase.functions:
-        rows.append({**_named(top.function), "self_s": top.self_s, "share": top.share, "calls": top.calls})
-    return rows
-
-
-def _sites(phase: Phase) -> list[dict[str, object]]:
-    """Return a row for each of the phase's sites."""
-
-    def row(site: Site) -> dict[str, object]:
-        numbers = {"phase_pct": site.phase_pct, "app_pct": site.app_pct}
-        where = {"file": site.file, "line": site.line}
-        return {"heartbeat": site.heartbeat, **_named(site.function), "kind": site.kind, **numbers, **where}
-
-    return [row(site) for site in phase.sites]
+    site = {"site": first and first.function.name, "kind": first and first.kind}
+    return [_attributes(phase, "intervals seconds app_pct off_cpu confidence") | site]
 
 
 def _steps(phase: Phase) -> list[dict[str, object]]:
@@ -245,32 +224,35 @@ def _steps(phase: Phase) -> list[dict[str, object]]:
 
     def rows(steps: Sequence[Step], level: int) -> Iterator[dict[str, object]]:
         for step in steps:
-            yield row(step, level)
+            names = f"{NAMED} kind share calls mean_s period_s order file line per_iteration per_call"
+            yield {**_attributes(step, names), "driver": step.driver and step.driver.name, "level": level}
             yield from rows(step.steps, level + 1)
-
-    def row(step: Step, level: int) -> dict[str, object]:
-        numbers = {"share": step.share, "calls": step.calls, "mean_s": step.mean_s, "period_s": step.period_s}
-        driver = step.driver and step.driver.name
-        other_columns = {"order": step.order, "driver": driver, "file": step.file, "line": step.line}
-        inner = {"level": level, "per_iteration": step.per_iteration, "per_call": step.per_call}
-        return {**_named(step.function), "kind": step.kind, **numbers, **other_columns, **inner}
 
     return list(rows(phase.steps, 1))
 
 
-def _named(function: Function) -> dict[str, object]:
-    """Return the identifying columns of a function."""
-    return {"function": function.name, "module": function.module}
+def _attributes(one: object, names: str) -> dict[str, object]:
+    """Return attributes of an object by name; `column=attribute` where the column differs."""
+    pairs = (name.partition("=") for name in names.split())
+    return {column: attrgetter(path or column)(one) for column, _, path in pairs}
 
 
-PHASE_TABLES: dict[str, tuple[tuple[str, ...], Callable[[Phase], list[dict[str, object]]]]] = {
-    "phases": (("phase", "intervals", "seconds", "app_pct", "off_cpu", "confidence", "site", "kind"), _phases),
-    "functions": (("phase", "function", "module", "self_s", "share", "calls"), _functions),
+# The columns that identify a function.
+NAMED = "function=function.name module=function.module"
+SITE = f"heartbeat {NAMED} kind phase_pct app_pct file line"
+# Columns, in order, and the rows of a phase.
+PHASE_TABLES: dict[str, tuple[str, Callable[[Phase], list[dict[str, object]]]]] = {
+    "phases": ("phase intervals seconds app_pct off_cpu confidence site kind", _phase),
+    "functions": (
+        "phase function module self_s share calls",
+        lambda phase: [_attributes(top, f"{NAMED} self_s share calls") for top in phase.functions],
+    ),
     "sites": (
-        ("phase", "heartbeat", "function", "module", "kind", "phase_pct", "app_pct", "file", "line"), _sites,
+        "phase heartbeat function module kind phase_pct app_pct file line",
+        lambda phase: [_attributes(site, SITE) for site in phase.sites],
     ),
     "steps": (
-        ("phase", "function", "module", "kind", "share", "calls", "mean_s", "period_s", "order", "driver", "file",
-         "line", "level", "per_iteration", "per_call"), _steps,
+        "phase function module kind share calls mean_s period_s order driver file line level per_iteration per_call",
+        _steps,
     ),
-}  # fmt: skip
+}

@@ -59,6 +59,11 @@ class Column:
     sentence: bool = False
 
 
+def unseen(keys: str, of: Callable[[Any], Any] = lambda row: row) -> list[Column]:
+    """Return columns of JSON and CSV only: attributes of each row, or of what `of` returns for it, by their names."""
+    return [Column(None, lambda row, name=name: getattr(of(row), name), key=name) for name in keys.split()]
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of one kind.

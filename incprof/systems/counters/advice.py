@@ -12,7 +12,7 @@ from typing import Literal, TextIO
 from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
 from incprof.analysis.phase_result import PhaseResult
-from incprof.report.render.json import significant, write
+from incprof.report.render.json import fields, significant, write
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import SIMULATED, folded, signed
 from incprof.systems.counters.analyse import Bound
@@ -249,27 +249,23 @@ def _setting(setting: Setting) -> dict[str, object]:
 def _effect_json(effect: Effect) -> dict[str, object]:
     """Return the effect of a setting on a phase; `phase` is null for the run."""
     a, b = effect.seconds
-    ci = effect.ci
+    ci, saved = effect.ci, effect.saving
     return {
         "setting": _setting(effect.setting),
-        "phase": effect.phase,
-        "name": effect.name,
+        **fields(effect, "phase name"),
         "baseline_s": significant(a, 9),
         "seconds": significant(b, 9),
         "change_pct": significant(100 * (b / a - 1), 6) if a > 0 else None,
         "interval_pct": None if ci is None else [significant(100 * (value - 1), 6) for value in (ci.low, ci.high)],
         "hardly": effect.hardly,
-        "saving": None if effect.saving is None else _saving_json(effect.saving),
+        "saving": saved
+        and {
+            "of": saved.of,
+            "pct": significant(100 * saved.share, 6),
+            "interval_pct": [significant(100 * value, 6) for value in (saved.low, saved.high)],
+            "simulated": saved.simulated,
+        },
         "advised": effect.advised,
-    }
-
-
-def _saving_json(saved: Saving) -> dict[str, object]:
-    return {
-        "of": saved.of,
-        "pct": significant(100 * saved.share, 6),
-        "interval_pct": [significant(100 * value, 6) for value in (saved.low, saved.high)],
-        "simulated": saved.simulated,
     }
 
 

@@ -13,11 +13,12 @@ import re
 import statistics
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError
+from incprof.report.render.json import exact, fields
 from incprof.report.words.formatting import decimal_size, percent
 from incprof.safe.jsonstore import JsonStore
 
@@ -181,23 +182,9 @@ def kept(host: str) -> Roofs | None:
 
 def as_json(roofs: Roofs) -> dict[str, object]:
     """Return the ceilings as JSON, as they are stored."""
-
-    def ceiling(one: Ceiling) -> dict[str, float]:
-        return {"best": one.best, "spread": one.spread}
-
     return {
-        "host": roofs.host,
-        "processor": roofs.processor,
-        "measured_unix_s": roofs.measured_unix_s,
-        "others": roofs.others,
-        "roofs": [
-            {
-                "threads": roof.threads,
-                "flops": ceiling(roof.flops),
-                "bytes_s": {name: ceiling(one) for name, one in roof.bytes_s.items()},
-            }
-            for roof in roofs.of
-        ],
+        **fields(roofs, "host processor measured_unix_s others", exact),
+        "roofs": [asdict(roof) for roof in roofs.of],
     }
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import TextIO
 
 from incprof.analysis.compare.noise import PastRuns
-from incprof.model.section import Column, Table
+from incprof.model.section import Column, Table, unseen
 from incprof.report.render.json import exact, fields, json_rows, significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
@@ -103,11 +102,11 @@ def metrics_table(assessments: Sequence[Assessment]) -> Table:
         Column("p", of_past(lambda one, past: p_text(one.p_adjusted)), "number"),
         Column("Worse than", of_past(lambda one, past: f"{one.better_runs} of {past.runs}"), "count"),
         Column("Verdict", _verdict),
-        *(Column(None, attrgetter(key), key=key) for key in ("name", "metric", "value")),
+        *unseen("name metric value"),
         Column(None, lambda one: None if one.past is None else _past(one.past), key="past"),
-        *(Column(None, attrgetter(key), key=key) for key in ("deviations", "p_value", "p_adjusted")),
+        *unseen("deviations p_value p_adjusted"),
         Column(None, lambda one: one.better_runs, key="worse_than"),
-        Column(None, lambda one: one.verdict, key="verdict"),
+        *unseen("verdict"),
     )
     return Table(columns, assessments)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.views.tracks import cells, runs, sign
-from incprof.model.section import Column, Table
+from incprof.model.section import Column, Table, unseen
 from incprof.report.render.json import fields, json_rows, rounded, run_json, write
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
@@ -128,9 +128,7 @@ def _phase_table(phases: Sequence[PhaseAgreement], result: PhaseResult, beats: B
     columns = (
         Column("Phase", lambda phase: phase.id, "phase", key="id"),
         Column(None, lambda phase: rounded(phase.seconds), key="seconds"),
-        Column(None, lambda phase: phase.heartbeats, key="heartbeats"),
-        Column(None, lambda phase: phase.missing, key="missing"),
-        Column(None, lambda phase: phase.same_as, key="same_as"),
+        *unseen("heartbeats missing same_as"),
         Column(OF_RUN, lambda phase: f"{result.phases[phase.id].app_pct:.1f}", "percent"),
         *(Column(head, _share(key), "percent", key=key) for head, key in SHARES.items()),
         Column(None, lambda phase: rounded(phase.spill_busy), key="spill_busy"),

@@ -10,6 +10,7 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import recorded_paths
+from incprof.report.render.json import exact, fields
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
@@ -149,19 +150,19 @@ def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
 
 def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object]:
     """Return the JSON value of a phase."""
-    fields: dict[str, object] = {
-        "read_b": round(one.read_b),
-        "written_b": round(one.written_b),
+    moved = {
+        **fields(one, "read_b written_b", _whole),
         "operations": round(one.reads) + round(one.writes),
-        "reads": round(one.reads),
-        "writes": round(one.writes),
-        "from_storage_b": round(one.from_storage_b),
-        "to_storage_b": round(one.to_storage_b),
+        **fields(one, "reads writes from_storage_b to_storage_b", _whole),
         "divided": round(one.divided, 4),
     }
     if one.calls is None:
-        return fields
-    return fields | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
+        return moved
+    return moved | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
 
 
 def _site_value(site: Site) -> dict[str, object]:
@@ -170,30 +171,19 @@ def _site_value(site: Site) -> dict[str, object]:
         "function": None if site.function is None else site.function.name,
         "module": None if site.function is None else site.function.module,
         "callers": [caller.name for caller in site.callers],
-        "operation": site.operation,
-        "share": site.share,
+        **fields(site, "operation share", exact),
     }
 
 
 def _calls_value(calls: PhaseCalls) -> dict[str, object]:
     """Return the JSON values of what was recorded with --io."""
     return {
-        "seconds": calls.seconds,
-        "sync_s": calls.sync_s,
-        "metadata_s": calls.metadata_s,
+        **fields(calls, "seconds sync_s metadata_s", exact),
         "calls": {name: round(number) for name, number in calls.by_operation.items()},
         "small": calls.small / calls.transfers if calls.transfers >= 0.5 else None,
-        "received_b": round(calls.received_b),
-        "sent_b": round(calls.sent_b),
+        **fields(calls, "received_b sent_b", _whole),
         "files": [
-            {
-                "name": one.name,
-                "read_b": round(one.read_b),
-                "written_b": round(one.written_b),
-                "calls": round(one.calls),
-                "seconds": one.seconds,
-            }
-            for one in calls.files
+            {**fields(one, "name read_b written_b calls", _whole), "seconds": one.seconds} for one in calls.files
         ],
         "mpi_io": [
             {"function": one.name, "calls": round(one.calls), "moved_b": round(one.moved_b), "seconds": one.seconds}

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import numpy as np
 from rich.console import Console
 
-from incprof.model.section import Column, Table
+from incprof.model.section import Column, Table, unseen
 from incprof.report.render.json import json_rows, significant
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.formatting import count, joules
@@ -95,8 +95,7 @@ def _energy_table(letters: PaperLetters) -> Table:
         Column("Error %", lambda row: row.error, "percent", key="error"),
         *energy("By letters", "letters_j"),
         Column("Of", lambda row: f"{row.application} on {row.node}"),
-        Column(None, lambda row: row.application, key="application"),
-        Column(None, lambda row: row.node, key="node"),
+        *unseen("application node"),
         Column(None, lambda row: EXECUTED, key="executed"),
     )
     return Table(columns, letters.energies)

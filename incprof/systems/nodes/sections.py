@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.model.section import Column, Section, Table
+from incprof.model.section import Column, Section, Table, unseen
 from incprof.report.page.page_text import decimal_percent
 from incprof.report.words.formatting import joules
 from incprof.study.study import Study
@@ -33,8 +33,7 @@ def sections(study: Study, text: str) -> list[Section]:
         Column("Power (W)", lambda row: None if row.power_w is None else f"{row.power_w:.0f}", "number"),
         Column("Energy", lambda row: None if row.energy_j is None else joules(row.energy_j, 4), "number"),
         Column("States", states, key="states"),
-        Column(None, lambda row: row.power_w, key="power_w"),
-        Column(None, lambda row: row.energy_j, key="energy_j"),
+        *unseen("power_w energy_j"),
     )
     notes = [f"Node {overlaid.node.node}."]
     if overlaid.node.simulated:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
-from incprof.model.section import Column, Table
+from incprof.model.section import Column, Table, unseen
 from incprof.report.render.json import fields, json_rows, significant, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import count, pct, rate, seconds, size
@@ -27,15 +27,9 @@ def write_json(prediction: Prediction, out: TextIO) -> None:
     signature, forecast = prediction.signature, prediction.forecast
     answer = {
         "schema": SCHEMA,
-        "app": signature.app,
-        "rank": signature.rank,
-        "pet_s": significant(forecast.pet_s),
-        "pet_low_s": significant(forecast.low_s),
-        "pet_high_s": significant(forecast.high_s),
-        "set_s": significant(forecast.set_s),
-        "base_aet_s": significant(signature.aet_s),
-        "aet_s": significant(prediction.aet_s),
-        "coverage": significant(signature.coverage),
+        **fields(signature, "app rank"),
+        **fields(forecast, "pet_s pet_low_s=low_s pet_high_s=high_s set_s", significant),
+        **fields(prediction, "base_aet_s=signature.aet_s aet_s coverage=signature.coverage", significant),
         "follows": not prediction.differences,
         "doubts": list(prediction.differences),
         "phases": json_rows(_phases(prediction)),
@@ -77,15 +71,12 @@ def _phases(prediction: Prediction) -> Table:
         Column("Weight", lambda row: row[0].weight, "count", key="weight"),
         Column("Seen", lambda row: row[2], "count"),
         Column("Time of one", lambda row: row[1].mean_s if row[2] else "not seen", "s"),
-        Column(None, lambda row: row[1].mean_s, key="mean_s"),
-        Column(None, lambda row: row[1].low_s, key="low_s"),
-        Column(None, lambda row: row[1].high_s, key="high_s"),
+        *unseen("mean_s low_s high_s", itemgetter(1)),
         Column("there", lambda row: row[3], "s", key="base_s"),
         Column("times", ratio, "number"),
         Column(None, lambda row: row[2], key="seen"),
         Column("Begins at", lambda row: f"{os.path.basename(row[0].file)}:{row[0].line}" if row[0].file else None),
-        Column(None, lambda row: row[0].file, key="file"),
-        Column(None, lambda row: row[0].line, key="line"),
+        *unseen("file line", itemgetter(0)),
     )
     phases = prediction.signature.phases
     base_s = [phase.seconds / phase.weight for phase in phases]
