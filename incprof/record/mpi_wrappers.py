@@ -26,7 +26,8 @@ from incprof.symbols.elf.program_file import needed_names
 VARIABLE = "INCPROF_TRACE_MPI"
 NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpicc_abi", "mpiicx", "mpiicc", "cc")
 SOURCE = "wrappers.c"
-FLAGS = ("-std=gnu11", "-O2", "-fexceptions", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--no-as-needed")
+# GCC takes twice as long for -O2, which saves 30 instructions of a call.
+FLAGS = ("-std=gnu11", "-O1", "-fexceptions", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--no-as-needed")
 # Among the libraries that the wrappers are linked with, the MPI library.
 LIBRARY = re.compile(r"lib(?:mpi|mpich|mpi_\w+|mpich_\w+)\.so[.\d]*")
 NOT_ITSELF = re.compile(r"cxx|usempi|mpifh|fort")
