@@ -24,7 +24,6 @@ from incprof.safe.jsonstore import JsonStore
 from incprof.safe.printable import PrintableStream, printable_stream, unfiltered
 
 STORE, VERSION = "answers.json", 1
-VERBS = frozenset(("phases",))
 # The most recently used ones; longer texts are rarely requested twice.
 MOST_ANSWERS, MOST_TEXT, MOST_BYTES = 4, 1 << 18, 8 << 20
 # Variables that shells change from one command to the next.

@@ -7,8 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from incprof.cli import kept_answers
-from incprof.cli.parser import COMPUTE, build_parser, check_verb
+from incprof.cli.parser import CACHED, COMPUTE, build_parser, check_verb
 from incprof.command.helping import START
 from incprof.errors import GateError, IncprofError, UsageError
 from incprof.safe.printable import printable_output, say
@@ -54,7 +53,12 @@ def run(argv: Sequence[str]) -> int:
         # Once numpy is loaded, its BLAS starts a thread for every processor; no table here is large enough to profit.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(own_arguments)).parse_args(argv)
-    status: int = kept_answers.answer(args) if verb in kept_answers.VERBS else args.run(args)
+    if verb in CACHED:
+        from incprof.cli import kept_answers
+
+        status = kept_answers.answer(args)
+    else:
+        status = int(args.run(args))
     sys.stdout.flush()
     return status
 

@@ -76,6 +76,9 @@ COMPUTE = frozenset((
     "merge", "clean", "import", "export",
 ))  # fmt: skip
 
+# Their output is cached beside the run (kept_answers.py).
+CACHED = frozenset(("phases",))
+
 
 # Words that are no verbs, and the verbs that people mean.
 INTENDED_VERBS = {

@@ -17,10 +17,9 @@ from collections.abc import Mapping
 
 from incprof.cli import verb_defaults
 from incprof.command.helping import expert
-from incprof.command.terminal import NOT_FOUND, become, find_program
+from incprof.command.programs import NOT_FOUND, become, find_program
 from incprof.errors import UsageError
 from incprof.record import launch, settings
-from incprof.record.machine import lack_of_counters
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import command_name, is_loader, main_program, warning_for
 
@@ -101,7 +100,11 @@ def run(args: argparse.Namespace) -> int:
 def _lack_of_counters(environment: Mapping[str, str]) -> dict[str, str]:
     """Report once what each process of a job, and each rank of a launcher, would; return what to set instead."""
     is_on = environment.get("INCPROF_COUNTERS", "0") not in ("0", "no", "off", "false")
-    lack = lack_of_counters() if is_on else None
+    if not is_on:
+        return {}
+    from incprof.record.machine import lack_of_counters
+
+    lack = lack_of_counters()
     if lack is None:
         return {}
     if environment.get("INCPROF_LOG") != "quiet" and not launch.launcher_rank(environment):

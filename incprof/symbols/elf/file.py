@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -245,8 +244,7 @@ SYMTAB, STRTAB, NOBITS = 2, 3, 8
 ALLOC_EXEC, GLOBAL_FUNCTION = 6, 0x12
 
 
-@dataclass(frozen=True)
-class WrittenSymbol:
+class WrittenSymbol(NamedTuple):
     """A function: size bytes at an address."""
 
     name: str

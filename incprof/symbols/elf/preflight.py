@@ -7,9 +7,9 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from incprof.errors import NoDataError
 from incprof.symbols.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
@@ -177,8 +177,7 @@ def is_among(program: str, names: Set[str]) -> bool:
 # runtime/program_name.c, which names recorded programs, for a program that is yet to be started.
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """The options of an interpreter that may precede its script.
 
     Attributes:

@@ -15,7 +15,8 @@ import re
 import sys
 from pathlib import Path
 
-from incprof.command.terminal import NOT_FOUND, STDERR, find_program, text_width
+from incprof.command.programs import NOT_FOUND, find_program
+from incprof.command.terminal import STDERR, text_width
 from incprof.errors import UsageError
 from incprof.record import settings
 
