@@ -61,7 +61,11 @@ class Column:
 
 def unseen(keys: str, of: Callable[[Any], Any] = lambda row: row) -> list[Column]:
     """Return columns of JSON and CSV only: attributes of each row, or of what `of` returns for it, by their names."""
-    return [Column(None, lambda row, name=name: getattr(of(row), name), key=name) for name in keys.split()]
+
+    def column(key: str) -> Column:
+        return Column(None, lambda row: getattr(of(row), key), key=key)
+
+    return [*map(column, keys.split())]
 
 
 @dataclass(frozen=True)

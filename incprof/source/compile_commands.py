@@ -118,19 +118,8 @@ DROPPED = re.compile(
 PLACES = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-I", "-J")
 # Further options that may have their value in the next word.
 PAIRS = frozenset(
-    {"-D", "-U", "-x", "-A", "-L", "-l", "-T", "-u", "-z", "-B", "-Xclang", "-Xpreprocessor", "-Xassembler", "-Xlinker"}
-    | {
-        "-target",
-        "-arch",
-        "-mllvm",
-        "--param",
-        "-isysroot",
-        "--sysroot",
-        "-iprefix",
-        "-iwithprefix",
-        "-imultilib",
-        "-include-pch",
-    }
+    "-D -U -x -A -L -l -T -u -z -B -Xclang -Xpreprocessor -Xassembler -Xlinker -target -arch -mllvm --param -isysroot "
+    "--sysroot -iprefix -iwithprefix -imultilib -include-pch".split()
 )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
 from incprof.model.series import canonical, canonical_names
+from incprof.safe.inputs import open_input
 from incprof.safe.printable import printable
 
 # Eight bytes each, and the analysis takes a few times that.
@@ -185,8 +188,29 @@ def _spacing(time: FloatArray, where: str, request: SeriesRequest) -> tuple[floa
 def cannot_read(path: str, what: str, error: Exception) -> IncprofError:
     """Return the error for a file that is not of the type that its name implies."""
     return NoDataError(
-        f"{path}: not {what}: {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}"
+        f"{path}: not {what}: {printable(str(error).splitlines()[0])[:120] if str(error) else type(error).__name__}"
     )
+
+
+@contextmanager
+def parquet_file(path: str) -> Iterator[Any]:
+    """Yield an open Parquet file.
+
+    Raises:
+        NoDataError: it is no Parquet file, or what is read of it is damaged or too large.
+        IncprofError: pyarrow is not installed.
+        OSError: it cannot be read.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ModuleNotFoundError:
+        raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
+    try:
+        with open_input(path) as raw, parquet.ParquetFile(raw) as file:
+            yield file
+    except (ValueError, MemoryError, OverflowError, pyarrow.ArrowException) as error:
+        raise cannot_read(path, "a Parquet file", error) from None
 
 
 # Series from `perf stat -I MS`, as text or with -x: one event, or the ratio of two.

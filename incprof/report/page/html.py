@@ -43,24 +43,13 @@ MOST_WARNINGS, MOST_SHORT = 20, 6
 STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
 SCRIPTS = (
     "uplot/uPlot.iife.min.js",
-    "format.js",
-    "colours.js",
-    "state.js",
-    "canvas.js",
-    "sums.js",
-    "tables.js",
-    "brush.js",
-    "ribbon.js",
-    "series.js",
-    "lanes.js",
-    "beats.js",
-    "sections.js",
-    "flame.js",
-    "calltree.js",
-    "hottest.js",
-    "ranks.js",
-    "scores.js",
-    "main.js",
+    *(
+        f"{name}.js"
+        for name in (
+            "format colours state canvas sums tables brush ribbon series lanes beats sections flame calltree hottest "
+            "ranks scores main"
+        ).split()
+    ),
 )
 
 

@@ -8,34 +8,10 @@ from __future__ import annotations
 
 PHASES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 FUNCTIONS = {
-    "light": [
-        "#2a6b4c",
-        "#9cfaf1",
-        "#cf9eb8",
-        "#422400",
-        "#4d3871",
-        "#1b5331",
-        "#d3f1b6",
-        "#9caf75",
-        "#82dbff",
-        "#feba8d",
-        "#00303f",
-        "#b5ccc8",
-    ],
-    "dark": [
-        "#8a5a83",
-        "#c1ffdb",
-        "#033d5e",
-        "#96b898",
-        "#663006",
-        "#4e643e",
-        "#ebe99a",
-        "#ccbfe3",
-        "#075a5e",
-        "#4b2d33",
-        "#c9dfe8",
-        "#edc2b4",
-    ],
+    "light": (
+        "#2a6b4c #9cfaf1 #cf9eb8 #422400 #4d3871 #1b5331 #d3f1b6 #9caf75 #82dbff #feba8d #00303f #b5ccc8"
+    ).split(),
+    "dark": ("#8a5a83 #c1ffdb #033d5e #96b898 #663006 #4e643e #ebe99a #ccbfe3 #075a5e #4b2d33 #c9dfe8 #edc2b4").split(),
 }
 # Of intervals without a phase, and of all other functions.
 NO_PHASE = {"light": "#c9cdcb", "dark": "#4a5157"}

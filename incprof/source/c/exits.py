@@ -213,14 +213,8 @@ def _text(node: Node | None, data: bytes) -> bytes:
 RESULT = b"ekg_result_"
 
 DROPPED = frozenset(
-    {
-        "storage_class_specifier",
-        "attribute_specifier",
-        "attribute_declaration",
-        "ms_declspec_modifier",
-        "ms_call_modifier",
-        "comment",
-    }
+    "storage_class_specifier attribute_specifier attribute_declaration ms_declspec_modifier ms_call_modifier "
+    "comment".split()
 )
 TAGGED = frozenset({"struct_specifier", "union_specifier", "enum_specifier"})
 NAMED = frozenset({"primitive_type", "sized_type_specifier", "type_identifier"})

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.readers.stream.coded_records import decode_rows, unzigzag
 from incprof.readers.stream.interval_images import ALLOCATIONS, IntervalImage, interval_images
 
 MAPPING, CERTAIN, CONTINUED = 1, 2, 4
@@ -20,10 +21,9 @@ HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 7, 7, 2
 GROUP, LEAST_GROUP, MOST_ERRORS = 32, 16, 4
 
 NS, US = 1e-9, 1e-6
-# No varint is longer, and no process has more bytes.
-MOST_DIGITS, MOST_BYTES = 10, 2**47
+# No process has more bytes.
+MOST_BYTES = 2**47
 
-Numbers = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
 
 
@@ -212,7 +212,9 @@ def calibrated(
 
 def _decode(image: IntervalImage) -> _Image:
     """Decode an image. Raises: ValueError if it is damaged."""
-    numbers = varints_of(image.payload)
+    numbers, _, is_whole = decode_rows([np.frombuffer(image.payload, dtype=np.uint8)])
+    if not is_whole.all():
+        raise ValueError("a number is cut off, or has too many digits")
     if len(numbers) < HEADER_NUMBERS:
         raise ValueError("the header is cut off")
     header = numbers[:HEADER_NUMBERS].tolist()
@@ -234,27 +236,3 @@ def _decode(image: IntervalImage) -> _Image:
     if len(rows) and int(rows[:, (1, 2, 4, 6)].max()) >= 2**62:
         raise ValueError("a number is too large")
     return _Image(header, allocations, releases)
-
-
-def unzigzag(numbers: Numbers) -> Signed:
-    """Return the signed numbers that are written as unsigned ones, the small ones as small ones."""
-    return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
-
-
-def varints_of(text: bytes) -> Numbers:
-    """Return the varints that a text consists of.
-
-    Raises: ValueError if the last one is cut off, or one has too many digits.
-    """
-    digits = np.frombuffer(text, dtype=np.uint8)
-    if not len(digits):
-        return np.zeros(0, dtype=np.uint64)
-    last = np.flatnonzero(digits < 128)
-    if not len(last) or last[-1] != len(digits) - 1:
-        raise ValueError("a number is cut off")
-    first = np.concatenate([[0], last[:-1] + 1])
-    if int((last - first).max()) >= MOST_DIGITS:
-        raise ValueError("a number has too many digits")
-    place = np.arange(len(digits)) - np.repeat(first, last - first + 1)
-    parts = (digits & 127).astype(np.uint64) << (7 * place).astype(np.uint64)
-    return np.bitwise_or.reduceat(parts, first)

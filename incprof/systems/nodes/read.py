@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
 from incprof.model.series import canonical_names
-from incprof.readers.series.columns import LARGEST, plain_time
+from incprof.readers.series.columns import LARGEST, parquet_file, plain_time
 from incprof.readers.series.counter_series import GAP
 from incprof.readers.series.node_columns import TIMES, UNITS, Column, Kind, Table, tables_of, understood
 from incprof.readers.series.text_tables import KIND, OWN_KINDS, read_text
-from incprof.safe.inputs import open_input, read_input
+from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json, printable
 from incprof.systems.nodes.join import put_together
 
@@ -110,27 +110,16 @@ def read_parquet(path: str) -> list[Table]:
         IncprofError: pyarrow is not installed.
         OSError: it cannot be read.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ModuleNotFoundError:
-        raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
-    try:
-        with open_input(path) as raw, parquet.ParquetFile(raw) as file:
-            schema = file.schema_arrow
-            if file.metadata.num_rows * len(schema) > MOST_NUMBERS:
-                raise UsageError(f"{path} holds more than {MOST_NUMBERS} numbers: write a file for each node")
-            twins = [name for name in schema.names if schema.names.count(name) > 1]
-            if twins:
-                raise NoDataError(f"{path}: several columns are called {printable(twins[0])[:40]}")
-            used = [field.name for field in schema if _is_flat(field.type)]
-            table = file.read(columns=used)
-            columns = {name: _array(table.column(name)) for name in used}
-    except (ValueError, MemoryError, OverflowError, pyarrow.ArrowException) as error:
-        messages = str(error).splitlines()
-        raise NoDataError(
-            f"{path}: not a Parquet file: {printable(messages[0])[:120] if messages else 'damaged'}"
-        ) from None
+    with parquet_file(path) as file:
+        schema = file.schema_arrow
+        if file.metadata.num_rows * len(schema) > MOST_NUMBERS:
+            raise UsageError(f"{path} holds more than {MOST_NUMBERS} numbers: write a file for each node")
+        twins = [name for name in schema.names if schema.names.count(name) > 1]
+        if twins:
+            raise NoDataError(f"{path}: several columns are called {printable(twins[0])[:40]}")
+        used = [field.name for field in schema if _is_flat(field.type)]
+        table = file.read(columns=used)
+        columns = {name: _array(table.column(name)) for name in used}
     return tables_of(path, columns)
 
 

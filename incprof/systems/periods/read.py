@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
 from incprof.readers.series.columns import (
     LARGEST,
@@ -24,6 +24,7 @@ from incprof.readers.series.columns import (
     cannot_read,
     columns_of,
     is_perf,
+    parquet_file,
     read_perf,
     series_from,
     shown,
@@ -292,12 +293,7 @@ def read_parquet(path: str, request: SeriesRequest) -> Series:
     Raises: as read_series.
     """
     try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ModuleNotFoundError:
-        raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
-    try:
-        with open_input(path) as raw, parquet.ParquetFile(raw) as file:
+        with parquet_file(path) as file:
             numeric = [field.name for field in file.schema_arrow if _is_number(field.type)]
             if not numeric:
                 raise NoDataError(f"{path}: no column of numbers")
@@ -307,7 +303,7 @@ def read_parquet(path: str, request: SeriesRequest) -> Series:
             _refuse_twins(used, file.schema_arrow.names, path)
             table = file.read(columns=list(dict.fromkeys(used)))
             columns = [_column_values(table.column(name))[request.first : request.last] for name in used]
-    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+    except OSError as error:
         raise cannot_read(path, "a Parquet file", error) from None
     time_s = columns[-1] if time is not None else None
     return series_from(columns[: len(selected)], time_s, "/".join(used[: len(selected)]), path, request)

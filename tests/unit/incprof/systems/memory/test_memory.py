@@ -28,7 +28,7 @@ from incprof.systems.memory.analyse import (
     with_verdicts,
 )
 from incprof.systems.memory.card import notes, sentence
-from incprof.systems.memory.read import Allocations, allocations_of, calibrated, unzigzag, varints_of, weights
+from incprof.systems.memory.read import Allocations, allocations_of, calibrated, weights
 
 SECOND = 10**9
 
@@ -110,13 +110,6 @@ def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
         assert (found.weight >= 0).all()
         assert (found.freed_s >= found.time_s).all()
         assert found.damaged + len(found.end_s) == len(payloads)
-
-
-@given(st.lists(st.integers(0, 2**63 - 1), max_size=9))
-def test_numbers_are_read_as_written(numbers: list[int]) -> None:
-    assert varints_of(b"".join(map(varint, numbers))).tolist() == numbers
-    signed = [number - 2**62 for number in numbers]
-    assert unzigzag(np.array(list(map(zigzag, signed)), dtype=np.uint64)).tolist() == signed
 
 
 @pytest.mark.parametrize("size", [100.0, 30000.0, 200000.0])
