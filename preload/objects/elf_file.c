@@ -133,13 +133,55 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-/* Return the first occurrence of any of the names among the strings, or NULL. */
-static const char *find_any(const char *strings, size_t size, const char *const *wanted, size_t count)
+/* Names to look for. */
+struct names {
+    const char *const *texts;
+    size_t count, longest;
+    size_t lengths[ELF_MOST_NAMES];
+};
+
+static struct names names_of(const char *const *texts, size_t count)
 {
-    const char *match = NULL;
-    for (size_t i = 0; i < count && match == NULL; i++)
-        match = memmem(strings, size, wanted[i], strlen(wanted[i]) + 1);
-    return match;
+    struct names names = {.texts = texts, .count = count < ELF_MOST_NAMES ? count : ELF_MOST_NAMES};
+    for (size_t i = 0; i < names.count; i++) {
+        names.lengths[i] = strlen(texts[i]);
+        names.longest = names.lengths[i] > names.longest ? names.lengths[i] : names.longest;
+    }
+    return names;
+}
+
+/* Return the string, or the end of a longer one, that ends before strings[end] and is one of the names; or NULL. */
+static const char *name_before(const char *strings, size_t end, const struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *at = strings + end - names->lengths[i];
+        if (end >= names->lengths[i] && *at == *names->texts[i] && memcmp(at, names->texts[i], names->lengths[i]) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* Return the bytes of a word that are zero, as 0x80 each. */
+static uint64_t zero_bytes(uint64_t word)
+{
+    const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
+    return ~(((word & low) + low) | word | low);
+}
+
+/* Return the first occurrence of any of the names, or NULL. A C++ program has megabytes of strings: only the ends of
+ * them, found eight bytes at a time, are compared. Seven bytes that are not zero follow the strings. */
+static const char *find_any(const char *strings, size_t size, const struct names *names)
+{
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, strings + at, sizeof word);
+        for (uint64_t ends = zero_bytes(word); ends != 0; ends &= ends - 1) {
+            const char *match = name_before(strings, at + (size_t)__builtin_ctzll(ends) / 8, names);
+            if (match != NULL)
+                return match;
+        }
+    }
+    return NULL;
 }
 
 /* Return the position of the first name found in a string section, or UINT64_MAX. Most objects contain none of the
@@ -147,16 +189,16 @@ static const char *find_any(const char *strings, size_t size, const char *const 
 static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strings, const char *const *wanted,
                              size_t count)
 {
-    char piece[16384];
-    size_t longest = 0;
-    for (size_t i = 0; i < count; i++)
-        longest = strlen(wanted[i]) > longest ? strlen(wanted[i]) : longest;
-    for (uint64_t at = 0; at < strings->sh_size && longest < sizeof piece; at += sizeof piece - longest) {
+    enum { MOST = 16384 };
+    char piece[MOST + sizeof(uint64_t)];
+    const struct names names = names_of(wanted, count);
+    for (uint64_t at = 0; at < strings->sh_size && names.longest < MOST; at += MOST - names.longest) {
         uint64_t left = strings->sh_size - at;
-        size_t size = left < sizeof piece ? (size_t)left : sizeof piece;
+        size_t size = left < MOST ? (size_t)left : MOST;
         if (!elf_read(elf, piece, size, strings->sh_offset + at))
             break;
-        const char *match = find_any(piece, size, wanted, count);
+        memset(piece + size, 0xff, sizeof(uint64_t));
+        const char *match = find_any(piece, size, &names);
         if (match != NULL)
             return at + (uint64_t)(match - piece);
     }

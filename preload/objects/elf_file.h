@@ -13,6 +13,7 @@
 
 #define ELF_MOST_SEGMENTS 64
 #define ELF_MOST_SECTIONS 65000
+#define ELF_MOST_NAMES 8
 #define ELF_MOST_BYTES ((uint64_t)1 << 30) /* limit of one load; sparse files may claim any size */
 
 struct elf_file {
@@ -50,7 +51,8 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size);
 /* Return whether the object has an undefined dynamic symbol of this name. */
 bool elf_imports(const struct elf_file *elf, const char *name);
 
-/* Look up dynamic symbols by name; entries of symbols that the object does not define are left unchanged. */
+/* Look up dynamic symbols by name, ELF_MOST_NAMES at most; entries of symbols that the object does not define are left
+ * unchanged. */
 void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols);
 
 /* Return the value of a symbol that the object defines, global or local; 0 if no symbol has this name. */
