@@ -82,8 +82,8 @@ static void draw_rules(struct drawn *drawn, struct module *module)
     uint64_t rows = draw_below(drawn, 16);
     if (rows == 0)
         return;
-    table->frames = sys_alloc(table->size + 1);
-    struct frames frames = {table->frames, 0};
+    table->frames = table->copy = sys_alloc(table->size + 1);
+    struct frames frames = {table->copy, 0};
     if (draw_below(drawn, 8) == 0)
         put(&frames, common_of_handlers, sizeof common_of_handlers);
     else

@@ -22,7 +22,9 @@ static bool load_frames(struct cfi_table *table, const struct elf_file *elf, uin
         const Elf64_Shdr *named = elf_section(elf, ".eh_frame");
         if (named != NULL && named->sh_addr == address && named->sh_size <= table->size)
             table->size = named->sh_size;
-        table->frames = elf_load(elf, segment->p_offset + skip, table->size);
+        table->frames = elf_in_place(elf, address, table->size);
+        if (table->frames == NULL)
+            table->frames = table->copy = elf_load(elf, segment->p_offset + skip, table->size);
         return table->frames != NULL;
     }
     return false;
@@ -97,12 +99,14 @@ static bool is_usual(const uint8_t *header, uint64_t size)
 static bool list_with_header(struct cfi_table *table, const struct elf_file *elf, const Elf64_Phdr *segment)
 {
     uint64_t size = segment->p_filesz;
-    uint8_t *header = elf_load(elf, segment->p_offset, size);
+    const uint8_t *header = elf_in_place(elf, segment->p_vaddr, size);
     int32_t relative;
+    if (header == NULL) {
+        header = table->list = elf_load(elf, segment->p_offset, size);
+        table->list_bytes = size + 1;
+    }
     if (header == NULL)
         return false;
-    table->list = header;
-    table->list_bytes = size + 1;
     if (!is_usual(header, size))
         return false;
     memcpy(&relative, header + 4, sizeof relative);

@@ -1,9 +1,10 @@
 /* Call frame information: an object's unwind tables, copied once, and searched by address.
  *
- * The copy is made outside the signal handler, from the file; a function's records are interpreted on the first look-up
- * of one of its addresses (cfi_find), with every read checked. Frames that rules cannot express become CFA_NONE. Wrong
- * records lead to wrong addresses, which the stack bounds reject, never to a fault. Reference: DWARF 5 section 6.4, and
- * the LSB's .eh_frame_hdr.
+ * The copy is made outside the signal handler, from the file. Those of the program itself are used where they are: they
+ * may have megabytes, and stay mapped. A function's records are interpreted on the first look-up of one of its
+ * addresses (cfi_find), with every read checked. Frames that rules cannot express become CFA_NONE. Wrong records lead
+ * to wrong addresses, which the stack bounds reject, never to a fault. Reference: DWARF 5 section 6.4, and the LSB's
+ * .eh_frame_hdr.
  */
 #ifndef INCPROF_CFI_H
 #define INCPROF_CFI_H
@@ -95,14 +96,15 @@ struct cfi_entry {
 };
 
 struct cfi_table {
-    uint64_t low, high; /* link-time addresses that the table covers */
-    uint8_t *frames;    /* .eh_frame, or NULL */
+    uint64_t low, high;    /* link-time addresses that the table covers */
+    const uint8_t *frames; /* .eh_frame, or NULL */
     uint64_t size;
+    void *copy;                      /* the memory that holds them; NULL: they are the program's own */
     uint64_t address;                /* of the first byte of frames */
     const struct cfi_entry *entries; /* in the order of addresses */
     size_t count;
     uint64_t origin;
-    void *list; /* the memory that holds the entries */
+    void *list; /* the memory that holds the entries; NULL: likewise */
     size_t list_bytes;
     struct go_table go; /* Go's own table, if requested */
 };

@@ -9,8 +9,8 @@
 
 void cfi_free(struct cfi_table *table)
 {
-    if (table->frames != NULL)
-        sys_free(table->frames, table->size + 1);
+    if (table->copy != NULL)
+        sys_free(table->copy, table->size + 1);
     if (table->list != NULL)
         sys_free(table->list, table->list_bytes);
     go_table_close(&table->go);

@@ -127,12 +127,14 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
     module->begins = module->profiler || module->python || shared_code_begins_threads(module->path);
 }
 
-/* Fill in `fresh`, or return the known module. NULL: the object has no code at the mapping. */
-static struct module *fill(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
-                           struct module *fresh)
+/* Fill in `fresh`, or return the known module. NULL: the object has no code at the mapping. The program stays mapped,
+ * and its file cannot be written while it runs. */
+static struct module *fill(struct code *code, struct elf_file *elf, const struct mapping *mapping, struct module *fresh)
 {
     if (!place(elf, mapping, fresh, &fresh->base))
         return NULL;
+    elf->is_in_place = code->pid == 0 && code->count == 0;
+    elf->base = fresh->base;
     elf_build_id(elf, fresh->build_id, sizeof fresh->build_id);
     struct module *moved = find_moved(code, fresh);
     if (moved == NULL)

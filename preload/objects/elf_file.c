@@ -6,6 +6,7 @@
 
 #include "loaded.h"
 #include "machine.h"
+#include "peek.h"
 #include "sys.h"
 
 bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t offset)
@@ -28,6 +29,25 @@ void *elf_load(const struct elf_file *elf, uint64_t offset, uint64_t bytes)
         data = NULL;
     }
     return data;
+}
+
+static bool is_readable(uint64_t address)
+{
+    uint8_t byte;
+    return peek(&byte, address, 1);
+}
+
+const void *elf_in_place(const struct elf_file *elf, uint64_t address, uint64_t bytes)
+{
+    for (size_t i = 0; elf->is_in_place && i < elf->segment_count; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        uint64_t skip = address - segment->p_vaddr;
+        bool is_constant = segment->p_type == PT_LOAD && (segment->p_flags & (PF_R | PF_W)) == PF_R;
+        if (is_constant && skip < segment->p_filesz && bytes > 0 && bytes <= segment->p_filesz - skip &&
+            is_readable(elf->base + address) && is_readable(elf->base + address + bytes - 1))
+            return (const void *)(elf->base + address);
+    }
+    return NULL;
 }
 
 static void load_sections(struct elf_file *elf)
@@ -138,6 +158,7 @@ struct names {
     const char *const *texts;
     size_t count, longest;
     size_t lengths[ELF_MOST_NAMES];
+    uint64_t lasts[4]; /* a bit for each last character */
 };
 
 static struct names names_of(const char *const *texts, size_t count)
@@ -146,6 +167,8 @@ static struct names names_of(const char *const *texts, size_t count)
     for (size_t i = 0; i < names.count; i++) {
         names.lengths[i] = strlen(texts[i]);
         names.longest = names.lengths[i] > names.longest ? names.lengths[i] : names.longest;
+        uint8_t last = (uint8_t)texts[i][names.lengths[i] - 1];
+        names.lasts[last / 64] |= (uint64_t)1 << last % 64;
     }
     return names;
 }
@@ -153,6 +176,9 @@ static struct names names_of(const char *const *texts, size_t count)
 /* Return the string, or the end of a longer one, that ends before strings[end] and is one of the names; or NULL. */
 static const char *name_before(const char *strings, size_t end, const struct names *names)
 {
+    uint8_t last = end > 0 ? (uint8_t)strings[end - 1] : 0;
+    if ((names->lasts[last / 64] >> last % 64 & 1) == 0)
+        return NULL;
     for (size_t i = 0; i < names->count; i++) {
         const char *at = strings + end - names->lengths[i];
         if (end >= names->lengths[i] && *at == *names->texts[i] && memcmp(at, names->texts[i], names->lengths[i]) == 0)
@@ -205,23 +231,33 @@ static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strin
     return UINT64_MAX;
 }
 
+#define PIECE_SYMBOLS 512
+#define MOST_IMPORT 16
+#define MANY_STRINGS 65536
+
+/* Read symbols from `first` on, a piece of the table. Returns their number; 0: there are none left. */
+static size_t read_symbols(const struct elf_file *elf, const Elf64_Shdr *table, uint64_t first,
+                           Elf64_Sym piece[PIECE_SYMBOLS])
+{
+    uint64_t count = table->sh_size / sizeof *piece;
+    uint64_t left = first < count ? count - first : 0;
+    size_t here = left < PIECE_SYMBOLS ? (size_t)left : PIECE_SYMBOLS;
+    return elf_read(elf, piece, here * sizeof *piece, table->sh_offset + first * sizeof *piece) ? here : 0;
+}
+
 /* Return the value of the symbol in one of the tables, or 0. A table may be large, so it is read in pieces. */
 static uint64_t value_in(const struct elf_file *elf, const char *table_name, const char *strings_name, const char *name)
 {
-    Elf64_Sym piece[512];
+    Elf64_Sym piece[PIECE_SYMBOLS];
     const Elf64_Shdr *table = elf_section(elf, table_name);
     const Elf64_Shdr *strings = elf_section(elf, strings_name);
     uint64_t place = table != NULL && strings != NULL ? place_of_any(elf, strings, &name, 1) : UINT64_MAX;
-    uint64_t count = place != UINT64_MAX ? table->sh_size / sizeof *piece : 0;
-    for (uint64_t first = 0; first < count; first += sizeof piece / sizeof *piece) {
-        uint64_t left = count - first;
-        size_t here = left < sizeof piece / sizeof *piece ? (size_t)left : sizeof piece / sizeof *piece;
-        if (!elf_read(elf, piece, here * sizeof *piece, table->sh_offset + first * sizeof *piece))
-            return 0;
-        for (size_t i = 0; i < here; i++)
+    size_t count;
+    for (uint64_t first = 0; place != UINT64_MAX && (count = read_symbols(elf, table, first, piece)) > 0;
+         first += count)
+        for (size_t i = 0; i < count; i++)
             if (piece[i].st_name == place && piece[i].st_shndx != SHN_UNDEF)
                 return piece[i].st_value;
-    }
     return 0;
 }
 
@@ -263,13 +299,43 @@ void elf_exports(const struct elf_file *elf, const char *const *names, size_t co
     look_up(elf, names, count, symbols);
 }
 
+/* Return whether the string at a position is one of the names. */
+static bool is_named(const struct elf_file *elf, const Elf64_Shdr *strings, uint64_t at, const char *const *wanted,
+                     size_t count)
+{
+    char name[MOST_IMPORT] = "";
+    uint64_t left = at < strings->sh_size ? strings->sh_size - at : 0;
+    elf_read(elf, name, left < sizeof name - 1 ? (size_t)left : sizeof name - 1, strings->sh_offset + at);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, wanted[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Return whether any of the names, of less than MOST_IMPORT characters, is an undefined dynamic symbol. Programs with
+ * many strings define most of their symbols: only the names of the others are read. */
+static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
+{
+    const Elf64_Shdr *table = elf_section(elf, ".dynsym");
+    const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
+    if (table == NULL || strings == NULL || strings->sh_size < MANY_STRINGS)
+        return look_up(elf, wanted, count, NULL);
+    Elf64_Sym piece[PIECE_SYMBOLS];
+    size_t read;
+    for (uint64_t first = 0; (read = read_symbols(elf, table, first, piece)) > 0; first += read)
+        for (size_t i = 0; i < read; i++)
+            if (piece[i].st_shndx == SHN_UNDEF && is_named(elf, strings, piece[i].st_name, wanted, count))
+                return true;
+    return false;
+}
+
 bool elf_imports(const struct elf_file *elf, const char *name)
 {
-    return look_up(elf, &name, 1, NULL);
+    return imports_any(elf, &name, 1);
 }
 
 bool elf_calls_mcount(const struct elf_file *elf)
 {
     static const char *const hooks[] = {"mcount", "_mcount", "__fentry__"};
-    return look_up(elf, hooks, sizeof hooks / sizeof *hooks, NULL);
+    return imports_any(elf, hooks, sizeof hooks / sizeof *hooks);
 }

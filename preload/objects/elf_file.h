@@ -27,6 +27,8 @@ struct elf_file {
     size_t section_count;
     char *section_names; /* NUL-terminated block, or NULL */
     size_t section_names_size;
+    bool is_in_place; /* set by the user: the object stays mapped in this process, at `base` */
+    uint64_t base;
 };
 
 /* Async-signal-safe (raw system calls only), not thread-safe per object. Open an ELF object; false if the file is none
@@ -41,6 +43,9 @@ bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t off
 /* Read a range into new memory, with a NUL behind it; free it with sys_free(result, bytes + 1). NULL on failure. */
 void *elf_load(const struct elf_file *elf, uint64_t offset, uint64_t bytes);
 
+/* Return where a range of link-time addresses is in this process's memory, if it stays there; else NULL. */
+const void *elf_in_place(const struct elf_file *elf, uint64_t address, uint64_t bytes);
+
 const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name);
 const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section);
 const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type);
@@ -48,7 +53,7 @@ const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type);
 /* Write the build-id as lower-case hex into text[size]; the empty string if there is none. */
 void elf_build_id(const struct elf_file *elf, char *text, size_t size);
 
-/* Return whether the object has an undefined dynamic symbol of this name. */
+/* Return whether the object has an undefined dynamic symbol of this name, of 15 characters at most. */
 bool elf_imports(const struct elf_file *elf, const char *name);
 
 /* Look up dynamic symbols by name, ELF_MOST_NAMES at most; entries of symbols that the object does not define are left

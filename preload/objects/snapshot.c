@@ -192,6 +192,8 @@ static void write_symbols(const char *folder, const char *path, const struct mod
     struct elf_file elf;
     if (!open_module(&elf, module))
         return;
+    elf.is_in_place = module->id == 0 && module->pid == 0;
+    elf.base = module->base;
     put_file(&file, &elf);
     elf_close(&elf);
     sys_mkdir(folder, 0777);

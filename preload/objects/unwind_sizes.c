@@ -47,24 +47,31 @@ static uint32_t size_of(const struct entry *entry, uint64_t header, const Elf64_
     return low == header + (uint64_t)(int64_t)entry->low ? record.size : 0;
 }
 
-void unwind_sizes_put(struct buffer *out, const struct elf_file *elf)
+/* Put each function's size in place of its record's position. */
+static void put_sizes(uint8_t *table, const Elf64_Shdr *header, const Elf64_Shdr *frames, const uint8_t *records)
 {
-    const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
-    const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
-    uint8_t *table = elf_load(elf, header->sh_offset, header->sh_size);
-    uint8_t *records = table != NULL ? elf_load(elf, frames->sh_offset, frames->sh_size) : NULL;
-    out->failed = out->failed || records == NULL;
-    for (uint64_t at = HEAD; records != NULL && header->sh_size - at >= sizeof(struct entry);) {
+    for (uint64_t at = HEAD; header->sh_size - at >= sizeof(struct entry); at += sizeof(struct entry)) {
         struct entry entry;
         memcpy(&entry, table + at, sizeof entry);
         uint32_t size = size_of(&entry, header->sh_addr, frames, records);
         memcpy(table + at + offsetof(struct entry, record), &size, sizeof size);
-        at += sizeof entry;
     }
-    if (records != NULL)
-        buffer_bytes(out, table, header->sh_size);
-    if (records != NULL)
-        sys_free(records, frames->sh_size + 1);
-    if (table != NULL)
-        sys_free(table, header->sh_size + 1);
+}
+
+void unwind_sizes_put(struct buffer *out, const struct elf_file *elf)
+{
+    const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
+    const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
+    const uint8_t *there = elf_in_place(elf, frames->sh_addr, frames->sh_size);
+    uint8_t *copy = there == NULL ? elf_load(elf, frames->sh_offset, frames->sh_size) : NULL;
+    const uint8_t *records = there != NULL ? there : copy;
+    bool is_read = records != NULL && buffer_reserve(out, header->sh_size) &&
+                   elf_read(elf, out->data + out->length, header->sh_size, header->sh_offset);
+    if (is_read) {
+        put_sizes(out->data + out->length, header, frames, records);
+        out->length += header->sh_size;
+    }
+    out->failed = out->failed || !is_read;
+    if (copy != NULL)
+        sys_free(copy, frames->sh_size + 1);
 }
