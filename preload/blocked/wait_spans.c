@@ -91,6 +91,8 @@ static bool describe(const struct blocked_thread *thread, const struct task_call
     if (call->sp != 0)
         wait_path_walk(thread, call, path);
     *holder = wait_lock_holder(thread->process, call);
+    if (*holder == thread->number + 1) /* it has just got the lock */
+        *holder = 0;
     bool is_same =
         task_times(thread->waits, thread->tid, &after) && after.runs == times->runs && after.cpu_ns == times->cpu_ns;
     *has_path = call->sp != 0 && (is_same || path->is_complete);

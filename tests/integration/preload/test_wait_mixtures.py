@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from incprof.systems.waiting.analyse import functions_to, kinds_of
@@ -46,6 +47,13 @@ def test_blocked_threads_have_frames_of_python(record: Record) -> None:
     }
     assert {("hold", ("sleep", "")), ("want", ("lock", "Python's lock")), ("take", ("lock", "Python's lock"))} <= found
     assert ("burn", ("lock", "GIL")) in found
+    burning = [4, 5]  # after the main thread, hold, want and take
+    of_lock = [wait for wait, reason in enumerate(kinds.reason) if reason == ("lock", "GIL")]
+    waiting = np.isin(kinds.of_span, of_lock) & np.isin(waits.thread, burning)
+    held = waiting & (waits.holder >= 0)
+    assert not (waits.holder[held] == waits.thread[held]).any()
+    seconds = waits.waited_s * np.isin(waits.holder, burning)
+    assert seconds[waiting].sum() >= 0.5 * waits.waited_s[waiting].sum()
 
 
 @pytest.mark.slow
