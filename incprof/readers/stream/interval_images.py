@@ -82,6 +82,11 @@ class RecordedPaths:
             node = int(self.tree.parent[node])
         return path[::-1]
 
+    def functions_to(self, node: int) -> list[Function]:
+        """Return the functions on the path to a node, outermost first."""
+        numbers = (int(self.tree.function[at]) for at in self.path_to(node))
+        return [self.functions[number] for number in numbers if number >= 0]
+
 
 def recorded_paths(
     path: str,

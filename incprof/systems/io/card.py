@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
+from incprof.model import Function
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
-from incprof.readers.stream.interval_images import recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
 from incprof.report.render.json import exact, fields
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
@@ -17,8 +19,7 @@ from incprof.safe.printable import printable
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside
-from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
-from incprof.systems.io.sites import Site, sites_of
+from incprof.systems.io.read import OPERATIONS, READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
 
 # Below this share, bytes of rows of several phases are not worth a word.
 WORTH = 0.01
@@ -35,6 +36,26 @@ ALL = 0.9995
 OTHER = "other files"
 # Number of files whose names the library keeps.
 MOST_NAMES = 4096
+
+
+MOST_SITES, MOST_CALLERS = 5, 3
+
+
+@dataclass(frozen=True)
+class Site:
+    """A function that makes calls in a phase.
+
+    Attributes:
+        function: the innermost of the program's own; None: none was on the path.
+        callers: the functions that called it, innermost first, at most MOST_CALLERS.
+        operation: what it does most of the time in these calls.
+        share: of the time in calls of the phase, by the sampled ones.
+    """
+
+    function: Function | None
+    callers: tuple[Function, ...]
+    operation: str
+    share: float
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
@@ -141,6 +162,31 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
         return {}
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
     return {each.id: sites_of(paths, calls, each.calls) for each in phases if each.calls is not None}
+
+
+def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site]:
+    """Return the functions with most of the time of a phase's sampled calls, at most MOST_SITES."""
+    weight = calls.weight[phase.sampled] * calls.event_duration_s[phase.sampled]
+    total = float(weight.sum())
+    if total <= 0:
+        return []
+    node, operation = calls.node[phase.sampled], calls.event_operation[phase.sampled]
+    pairs, which = np.unique(np.stack([node, operation], axis=1), axis=0, return_inverse=True)
+    seconds = np.bincount(which.ravel(), weights=weight, minlength=len(pairs))
+    sums = dict[tuple[Function, ...], dict[int, float]]()
+    for (at, kind), own in zip(pairs.tolist(), seconds.tolist(), strict=True):
+        each = sums.setdefault(tuple(paths.functions_to(at)[::-1][: MOST_CALLERS + 1]), {})
+        each[kind] = each.get(kind, 0.0) + own
+    ordered = sorted(sums.items(), key=lambda one: -sum(one[1].values()))
+    return [
+        Site(
+            chain[0] if chain else None,
+            chain[1:],
+            OPERATIONS[max(each, key=lambda kind: each[kind])],
+            sum(each.values()) / total,
+        )
+        for chain, each in ordered[:MOST_SITES]
+    ]
 
 
 def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:

@@ -94,10 +94,7 @@ def _path_value(one: NodeBytes, paths: RecordedPaths | None) -> dict[str, object
 
 def _functions(node: int, paths: RecordedPaths | None) -> list[str]:
     """Return the names of the functions on a path, innermost first; empty for an unknown one."""
-    if paths is None:
-        return []
-    numbers = [int(paths.tree.function[at]) for at in reversed(paths.path_to(node))]
-    return [paths.functions[number].name for number in numbers if number >= 0]
+    return [] if paths is None else [function.name for function in reversed(paths.functions_to(node))]
 
 
 def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
