@@ -42,15 +42,15 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "cfi_program cfi_record cfi_table elf_file go_table object_file start_code unwind_sizes") + _of(
-    "runtime", "build_id fixed_text"
-)
+ELF = _of(
+    "preload", "cfi_program cfi_record cfi_table elf_file go_table object_file peek start_code unwind_sizes"
+) + _of("runtime", "build_id fixed_text")
 CFI = _of("preload", "cfi")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
 WORDS = _of("runtime", "environment fixed_text reason")
-MADE = _of("preload", "jit_dump jit_file jit_lines jit_map jit_names jit_objects peek python_layout") + _of(
+MADE = _of("preload", "jit_dump jit_file jit_lines jit_map jit_names jit_objects python_layout") + _of(
     "runtime", "log output reason"
 )
 PYTHON = MADE + _of("preload", "python_codes python_frames python_functions")
