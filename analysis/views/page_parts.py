@@ -14,7 +14,7 @@ from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.ranks.ranks_result import Group, RankLabels, RanksResult
 from incprof.analysis.ranks.summary import on_bins
 from incprof.analysis.views.calltree import DrawnTree
-from incprof.analysis.views.site_rows import RefusedRow, SiteRow
+from incprof.analysis.views.site_rows import SiteRow
 from incprof.analysis.views.tracks import Cells, Entries, SelfSeries, TimeBins
 from incprof.model import (
     BROKEN,
@@ -156,7 +156,7 @@ class PageParts:
     timed: Timed
     quality: Quality
     sites: tuple[SiteRow, ...]
-    refused: tuple[RefusedRow, ...]
+    refused: tuple[SiteRow, ...]
     source: str | None
     ranks: RankMap | None
     beats: BeatLanes | None

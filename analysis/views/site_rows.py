@@ -46,6 +46,7 @@ class SiteRow:
         overhead_pct: with the rate factor.
         note: remark on the choice.
         excerpt: lines of source around it.
+        reason: why it has no place in the source.
     """
 
     heartbeat: int
@@ -63,27 +64,7 @@ class SiteRow:
     overhead_pct: float | None
     note: str | None = None
     excerpt: tuple[ExcerptLine, ...] = ()
-
-
-@dataclass(frozen=True)
-class RefusedRow:
-    """A site without a place in the source.
-
-    Attributes:
-        phases: that it would stand for.
-        function: its name.
-        kind: "body" or "loop".
-        file: None if unknown.
-        line: None if unknown.
-        reason: why it has no place.
-    """
-
-    phases: tuple[int, ...]
-    function: str
-    kind: str
-    file: str | None
-    line: int | None
-    reason: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +89,7 @@ class SitesAnswer:
     pair_ns: float
     skipped_ns: float
     sites: tuple[SiteRow, ...]
-    refused: tuple[RefusedRow, ...] = ()
+    refused: tuple[SiteRow, ...] = ()
     unserved: tuple[int, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 

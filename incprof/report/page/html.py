@@ -16,7 +16,7 @@ from markupsafe import Markup
 from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.views.page_parts import PageParts
-from incprof.analysis.views.site_rows import RefusedRow, SiteRow
+from incprof.analysis.views.site_rows import SiteRow
 from incprof.model import Function
 from incprof.model.section import Column, Section, Table
 from incprof.report.page.page_data import embedded, page_data
@@ -111,8 +111,9 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     result, stages = parts.result, parts.result.stages
     phases = list(zip(result.present, phase_names(result.present, names), strict=True))
     present = {phase.id for phase, _ in phases}
-    rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
-    reasons = [why_site(parts.explained, parts.why, names, row.function, row.phases) for row in rows]
+    reasons = [
+        why_site(parts.explained, parts.why, names, row.function, row.phases) for row in (*parts.sites, *parts.refused)
+    ]
     return {
         "app": clean(parts.run.app, 80),
         "run": parts.run,

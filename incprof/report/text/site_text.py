@@ -9,7 +9,7 @@ from incprof.analysis.explain import Explanation
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.thresholds import Options
-from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
+from incprof.analysis.views.site_rows import ExcerptLine, SiteRow, SitesAnswer
 from incprof.report.words.display_names import Names, names_of
 from incprof.report.words.formatting import count, folded, printable, rate
 from incprof.report.words.phase_words import CHANGE_ROOM, functions_in_evidence, phase_lines, run_lines, stage_lines
@@ -80,10 +80,10 @@ def _line(line: ExcerptLine, out: TextIO, digits: int, width: int) -> None:
     out.write("\n")
 
 
-def _refused(row: RefusedRow, names: Names, out: TextIO, width: int) -> None:
+def _refused(row: SiteRow, names: Names, out: TextIO, width: int) -> None:
     """Write a site that has no place, and the reason."""
     name = names(row.function, max(width - 30, 24))
-    out.write(f"\nrefused  {_phases(row.phases)}  {row.kind:4}  {name}\n         {printable(row.reason)}\n")
+    out.write(f"\nrefused  {_phases(row.phases)}  {row.kind:4}  {name}\n         {printable(row.reason or '')}\n")
 
 
 def _phases(phases: tuple[int, ...]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, SiteCost, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost, Rate
-from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
+from incprof.analysis.views.site_rows import ExcerptLine, SiteRow, SitesAnswer, printable_line
 from incprof.model import IntervalProfile, Run
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
@@ -296,17 +296,14 @@ def described(
     result: PhaseResult, sites: Sequence[PlacedSite], cost: BeatCost, source: str | None, *, by_hand: bool = False
 ) -> SitesAnswer:
     """Describe the sites for the reports. source: as given. by_hand: the sites were named, not chosen."""
-    rows = tuple(
+    every = tuple(
         SiteRow(
             s.heartbeat, s.name, s.phases, s.recorded, s.kind, s.file, s.line, s.phase_pct, s.share, s.rate.beats_hz,
-            s.rate.basis, s.rate.factor, s.rate.overhead_pct, s.note, excerpt(s),
+            s.rate.basis, s.rate.factor, s.rate.overhead_pct, s.note, excerpt(s), s.refusal,
         )
         for s in sites
-        if s.refusal is None
     )  # fmt: skip
-    refused = tuple(
-        RefusedRow(s.phases, s.recorded, s.kind, s.file, s.line, s.refusal) for s in sites if s.refusal is not None
-    )
+    rows, refused = (tuple(row for row in every if (row.reason is None) is placed) for placed in (True, False))
     if rows and all(language_of(row.file or "", b"") == "python" for row in rows):
         cost = cost.in_python()
     served = {phase for row in rows for phase in row.phases}
