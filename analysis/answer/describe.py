@@ -255,6 +255,38 @@ class HotCalls:
     left_pct: float
 
 
+@dataclass(frozen=True)
+class HotFile:
+    """A file that holds such functions.
+
+    Attributes:
+        path: of the file.
+        calls: of these functions.
+        other_calls: of its other functions.
+    """
+
+    path: str
+    calls: int
+    other_calls: int
+
+
+@dataclass(frozen=True)
+class HotAnswer:
+    """Functions to exclude from -pg.
+
+    Attributes:
+        app: name of the program.
+        rank: the analysed one.
+        hot: the functions, with their places where known.
+        files: their files.
+    """
+
+    app: str
+    rank: int
+    hot: HotCalls
+    files: tuple[HotFile, ...]
+
+
 def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float = LEFT_PCT) -> HotCalls:
     """Return the fewest functions with most calls whose exclusion lowers the cost of counting to a percentage."""
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from incprof.analysis.phase_result import Counting
-from incprof.model import Function
 from incprof.safe.printable import printable
 
 
@@ -97,66 +95,3 @@ class SitesAnswer:
 def printable_line(text: str) -> str:
     """Return a line of a file as printed to a terminal: tabs become spaces, control characters their escapes."""
     return printable(text.expandtabs(4))
-
-
-# Functions whose calls are so frequent that counting them is expensive.
-
-
-@dataclass(frozen=True)
-class HotRow:
-    """A function with its place.
-
-    Attributes:
-        function: with file and line, where known.
-        calls: in the run.
-        seconds: cost of counting its calls.
-        pct: the same, of the CPU time.
-    """
-
-    function: Function
-    calls: int
-    seconds: float
-    pct: float
-
-    @property
-    def file(self) -> str | None:
-        """As in the binary."""
-        return self.function.file
-
-
-@dataclass(frozen=True)
-class HotFile:
-    """A file that holds such functions.
-
-    Attributes:
-        path: of the file.
-        calls: of these functions.
-        other_calls: of its other functions.
-    """
-
-    path: str
-    calls: int
-    other_calls: int
-
-
-@dataclass(frozen=True)
-class HotAnswer:
-    """Functions to exclude from -pg, most calls first.
-
-    Attributes:
-        app: name of the program.
-        rank: the analysed one.
-        counting: cost of all calls.
-        program_s: CPU time without the recording, seconds.
-        left_pct: cost of counting the other functions, percent of program_s.
-        rows: the functions.
-        files: their files.
-    """
-
-    app: str
-    rank: int
-    counting: Counting
-    program_s: float
-    left_pct: float
-    rows: tuple[HotRow, ...]
-    files: tuple[HotFile, ...]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TextIO
 
-from incprof.analysis.views.site_rows import HotAnswer, HotRow
-from incprof.model.section import Column, Table
+from incprof.analysis.answer.describe import HotAnswer, HotFunction
+from incprof.model.section import Column, Table, unseen
 from incprof.report.render.json import fields, json_rows, rounded
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.display_names import Names, counting_words
@@ -14,16 +15,14 @@ from incprof.report.words.formatting import folded, rate
 
 def hot_table(answer: HotAnswer) -> Table:
     """Return the functions with their calls, costs and places."""
-    names = Names(row.function for row in answer.rows)
+    names = Names(row.function for row in answer.hot.functions)
 
-    def place(row: HotRow) -> str:
-        return f"{row.file.rpartition('/')[2]}:{row.function.line}" if row.file else "-"
+    def place(row: HotFunction) -> str:
+        return f"{row.function.file.rpartition('/')[2]}:{row.function.line}" if row.function.file else "-"
 
     columns = (
         Column("function", lambda row: row.function.name, key="name", fit=lambda row, room: names(row.function, room)),
-        Column(None, lambda row: row.function.module, key="module"),
-        Column(None, lambda row: row.file, key="file"),
-        Column(None, lambda row: row.function.line, key="line"),
+        *unseen("module file line", attrgetter("function")),
         Column("calls", lambda row: row.calls, "count", key="calls"),
         Column("counting", lambda row: row.seconds, "s"),
         Column("% of CPU", lambda row: row.pct, "number"),
@@ -31,19 +30,19 @@ def hot_table(answer: HotAnswer) -> Table:
         Column(None, lambda row: rounded(row.pct), key="pct"),
         Column("place", place),
     )
-    return Table(columns, answer.rows, key="functions")
+    return Table(columns, answer.hot.functions, key="functions")
 
 
 def write_text(answer: HotAnswer, out: TextIO, *, width: int) -> None:
     """Write the answer, at most `width` columns wide."""
     width = max(width, 60)
     console = console_for(out, width=width, colour=False, terminal=False)
-    for line in folded(f"{answer.app}, rank {answer.rank}: {counting_words(answer.counting)}", width, "", ""):
+    for line in folded(f"{answer.app}, rank {answer.rank}: {counting_words(answer.hot.counting)}", width, "", ""):
         console.print(line, soft_wrap=True)
-    if not answer.rows:
+    if not answer.hot.functions:
         console.print("nothing is worth leaving out of -pg", soft_wrap=True)
         return
-    console.print(f"without the functions below it takes {rate(answer.left_pct)} %\n", soft_wrap=True)
+    console.print(f"without the functions below it takes {rate(answer.hot.left_pct)} %\n", soft_wrap=True)
     console.print(text_table(hot_table(answer), width))
     console.print()
     for file in answer.files:
@@ -60,10 +59,10 @@ def as_json(answer: HotAnswer) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         **fields(answer, "app rank"),
-        "calls": answer.counting.calls,
-        "call_ns": rounded(answer.counting.call_s * 1e9),
-        "pct": rounded(answer.counting.pct),
-        **fields(answer, "program_s left_pct"),
+        "calls": answer.hot.counting.calls,
+        "call_ns": rounded(answer.hot.counting.call_s * 1e9),
+        "pct": rounded(answer.hot.counting.pct),
+        **fields(answer.hot, "program_s left_pct"),
         "functions": json_rows(hot_table(answer)),
         "files": [{"file": file.path, **fields(file, "calls other_calls")} for file in answer.files],
     }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.answer.describe import HotCalls, HotFunction, counting, hot_calls
-from incprof.analysis.views.site_rows import HotAnswer, HotFile, HotRow
+from incprof.analysis.answer.describe import HotAnswer, HotCalls, HotFile, HotFunction, counting, hot_calls
 from incprof.errors import NoDataError
-from incprof.model import Function
 from incprof.model.names import LAMBDA, parse
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion, insert, is_c
@@ -55,27 +53,16 @@ def answer(study: Study, hot_functions: HotCalls) -> HotAnswer:
         if place.file is not None:
             calls[place.file] += int(total[index])
     place_of = {(place.module, place.address): place for place in places}
-    rows = [_row(place_of, each) for each in hot_functions.functions]
-    named: defaultdict[str, int] = defaultdict(int)
-    for row in rows:
-        if row.file is not None:
-            named[row.file] += row.calls
-    files = tuple(HotFile(path, named[path], calls[path] - named[path]) for path in sorted(named))
-    return HotAnswer(
-        study.run.app,
-        profile.metadata.rank,
-        hot_functions.counting,
-        hot_functions.program_s,
-        hot_functions.left_pct,
-        tuple(rows),
-        files,
+    functions = tuple(
+        replace(each, function=place_of[each.function.module, each.function.address])
+        for each in hot_functions.functions
     )
-
-
-def _row(place_of: dict[tuple[str, int], Function], each: HotFunction) -> HotRow:
-    """Return a function with its place."""
-    place = place_of[each.function.module, each.function.address]
-    return HotRow(place, each.calls, each.seconds, each.pct)
+    named: defaultdict[str, int] = defaultdict(int)
+    for each in functions:
+        if each.function.file is not None:
+            named[each.function.file] += each.calls
+    files = tuple(HotFile(path, named[path], calls[path] - named[path]) for path in sorted(named))
+    return HotAnswer(study.run.app, profile.metadata.rank, replace(hot_functions, functions=functions), files)
 
 
 @dataclass(frozen=True)
@@ -90,10 +77,10 @@ class Patch:
 
     text: bytes
     functions: int
-    refused: tuple[tuple[HotRow, str], ...]
+    refused: tuple[tuple[HotFunction, str], ...]
 
 
-def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bool) -> Patch:
+def patch(study: Study, rows: Sequence[HotFunction], root: Path, *, allow_changed: bool) -> Patch:
     """Return the patch that excludes functions in C and C++ from -pg, for GCC and Clang.
 
     Raises: NoDataError when the directory does not exist.
@@ -118,7 +105,7 @@ def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bo
     return Patch(text, len(functions), tuple(refused))
 
 
-def _written(sources: Sources, root: Path, row: HotRow) -> WrittenFunction:
+def _written(sources: Sources, root: Path, row: HotFunction) -> WrittenFunction:
     """Return the function as written, which takes an attribute.
 
     Raises: NoDataError with the reason where it does not.

@@ -97,13 +97,13 @@ def run_hot(args: argparse.Namespace) -> int:
         from incprof.report.hot_answer import write_text
 
         write_text(hot_answer, sys.stdout, width=text_width())
-    rows = hot_answer.rows
+    rows = hot_answer.hot.functions
     if args.patch is not None:
         changes = patch(study, rows, Path(args.source), allow_changed=args.allow_changed)
         write_patch(changes, args)
         rows = tuple(row for row, _ in changes.refused)
     if args.cmake is not None:
-        write_cmake(sorted({row.file for row in rows if row.file is not None}), args.cmake)
+        write_cmake(sorted({row.function.file for row in rows if row.function.file is not None}), args.cmake)
     return exit_status(study)
 
 
