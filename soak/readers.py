@@ -16,9 +16,9 @@ from incprof.readers.stream.collect import collect, parse_metadata, parse_module
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.stream_files import Source
 from incprof.record.settings import read_file, resolve
+from incprof.source.changes import FilePlan, insertions
 from incprof.source.languages import parse_file, strip
 from incprof.source.model import Announcement, Beat, SourceFile, insert
-from incprof.source.write import FilePlan, insertions
 from incprof.symbols.addr2line import from_line_tables
 from incprof.symbols.demangle import display_names
 from incprof.symbols.elf.file import open_elf

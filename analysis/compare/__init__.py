@@ -1,4 +1,4 @@
-"""What all comparisons share: conditions (`--fail-on`); which names are the same (match.py); noise (noise.py).
+"""What all comparisons share: conditions (`--fail-on`); which names are the same (match_names.py); noise (noise.py).
 
     condition = [ selector ":" ] metric ( ">" | "<" ) number [ unit ]
 

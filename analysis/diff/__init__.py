@@ -13,7 +13,7 @@ from incprof.analysis.compare import TIMES, Condition, exceeds, selected, select
 from incprof.analysis.compare import parse as parse_with
 from incprof.analysis.diff.compared_rows import ComparedRows
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row, Side, alike, notes
-from incprof.analysis.diff.match import Group, align
+from incprof.analysis.diff.match_phases import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
 from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy, with_reasons
 from incprof.analysis.phase_result import PhaseResult, RunSummary

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.compare.noise import Estimate, adjusted, compared, counted, observed, pace, verdict
 from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
-from incprof.analysis.diff.match import Group, Members, done_elsewhere, name_groups
+from incprof.analysis.diff.match_phases import Group, Members, done_elsewhere, name_groups
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.phase_result import all_steps
 from incprof.analysis.segment_sums import episodes_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.compare.match import same_functions
+from incprof.analysis.compare.match_names import same_functions
 from incprof.analysis.features import Features, build_features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.segment_sums import episodes_of

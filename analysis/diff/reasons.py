@@ -15,7 +15,7 @@ from scipy import special
 from incprof.analysis.compare.noise import EXACT, LEVEL, MIN_INTERVALS, Estimate, observed
 from incprof.analysis.diff.compared_rows import ComparedRows, with_verdicts
 from incprof.analysis.diff.diff_result import AmountRow, EnergyRow, PhaseRow, Row
-from incprof.analysis.diff.match import Group
+from incprof.analysis.diff.match_phases import Group
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.energy import PhasePower
 from incprof.model.section import Amount

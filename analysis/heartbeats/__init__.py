@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.compare.match import common_components
+from incprof.analysis.compare.match_names import common_components
 from incprof.analysis.heartbeats.summaries import BeatSeries, BeatSummary, Grid, Span
 from incprof.analysis.phase_result import Phase, Site
 

@@ -1,7 +1,7 @@
 """Steps of a phase: a tree of functions that are called repeatedly, from call paths and counted calls.
 
 A step may take milliseconds and leave no mark in the self time of intervals; its share of the phase's call paths shows
-it. levels.py determines which functions are steps; their timing comes from exact counts and samples in time.
+it. step_tree.py determines which functions are steps; their timing comes from exact counts and samples in time.
 n intervals, m steps, s samples of the phase.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from incprof.analysis.phase_result import Rest, Step
 from incprof.analysis.steps.called import CallCounts, Called, PhaseCalls
-from incprof.analysis.steps.levels import MAX_STEPS, Branch, Lanes, Loop, lanes_of, loops_of
 from incprof.analysis.steps.step_order import Recurrence, find_recurrence, places_of
 from incprof.analysis.steps.step_samples import spans_of
+from incprof.analysis.steps.step_tree import MAX_STEPS, Branch, Lanes, Loop, lanes_of, loops_of
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.analysis.uncounted import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods

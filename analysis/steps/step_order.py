@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.steps.called import Called, PhaseCalls
-from incprof.analysis.steps.levels import Lanes, Loop
 from incprof.analysis.steps.step_samples import Pairs, SampleSequence, neighbours_of, order_of, pairs_of
+from incprof.analysis.steps.step_tree import Lanes, Loop
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 

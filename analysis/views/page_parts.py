@@ -13,8 +13,8 @@ from incprof.analysis.heartbeats.summaries import BeatSummary, BeatTrace
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.ranks.ranks_result import Group, RankLabels, RanksResult
 from incprof.analysis.ranks.summary import on_bins
-from incprof.analysis.views.calltree import DrawnTree
 from incprof.analysis.views.site_rows import SiteRow
+from incprof.analysis.views.timed_calltree import DrawnTree
 from incprof.analysis.views.tracks import Cells, Entries, SelfSeries, TimeBins
 from incprof.model import (
     BROKEN,

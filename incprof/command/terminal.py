@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from incprof.safe.printable import say, unfiltered
-from incprof.study.options import Listener, Progress
+from incprof.study.phase_options import Listener, Progress
 
 
 def wants_colour() -> bool:

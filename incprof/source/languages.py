@@ -8,7 +8,7 @@ from pathlib import Path
 
 from incprof.errors import NoDataError
 from incprof.safe.inputs import read_input
-from incprof.source.c.marks import strip_c
+from incprof.source.c.inserted_text import strip_c
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.model import Language, SourceFile, is_c
 from incprof.source.python.lines import strip_python
@@ -91,8 +91,8 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     clean = strip(data, language)
     # Imported here: site detection does not need the parsers, and some incprof packages come without them.
     from incprof.source.c.parse import parse_c
-    from incprof.source.fortran.parse import parse_fortran
-    from incprof.source.python.functions import parse_python
+    from incprof.source.fortran.procedures import parse_fortran
+    from incprof.source.python.definitions import parse_python
 
     if is_c(language):
         return parse_c(relative, clean, cpp=language == "c++", blank=blank)

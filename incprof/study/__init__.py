@@ -3,7 +3,7 @@
 Nothing here prints or depends on a command line.
 """
 
-from incprof.study.options import Libs, Method, StudyOptions
+from incprof.study.phase_options import Libs, Method, StudyOptions
 from incprof.study.study import Study
 
 __all__ = ["Libs", "Method", "Study", "StudyOptions"]

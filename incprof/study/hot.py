@@ -12,9 +12,9 @@ import numpy as np
 from incprof.analysis.answer.describe import HotAnswer, HotCalls, HotFile, HotFunction, counting, hot_calls
 from incprof.errors import NoDataError
 from incprof.model.names import LAMBDA, parse
+from incprof.source.changes import difference
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion, insert, is_c
-from incprof.source.write import difference
 from incprof.study.sites.place import Sources, WrittenFunction
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate

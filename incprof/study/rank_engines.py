@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from incprof.errors import IncprofError
 from incprof.safe.inputs import notice_others
-from incprof.study.options import Progress, StudyOptions
+from incprof.study.phase_options import Progress, StudyOptions
 
 __all__ = ["Work", "mapped"]
 

@@ -28,7 +28,7 @@ from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
 from incprof.model.time_use import missed_seconds, not_sampled
 from incprof.readers.run import listed, read_profile
 from incprof.safe.jsonstore import JsonStore
-from incprof.study.options import Libs, Listener, Method, StudyOptions
+from incprof.study.phase_options import Libs, Listener, Method, StudyOptions
 
 # Ranks of a larger job are not searched for one by one.
 MOST_RANKS = 10_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incprof.errors import NoDataError, UsageError
-from incprof.study.options import SILENT, Listener, StudyOptions
+from incprof.study.phase_options import SILENT, Listener, StudyOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from incprof.analysis.sites.choice import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import FloatArray, IntervalProfile, Process, Run
-    from incprof.study.options import Libs
+    from incprof.study.phase_options import Libs
     from incprof.study.shared_phases import SharedPhases
     from incprof.study.sites.store import PlacedSite
 

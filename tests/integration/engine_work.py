@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from incprof.study.options import StudyOptions
+from incprof.study.phase_options import StudyOptions
 from incprof.study.rank_engines import Work, mapped
 from incprof.study.ranks_read import RankJob, RankRead, read_rank
 from incprof.systems.mpi.analyse.mpi_events import ProcessEvents

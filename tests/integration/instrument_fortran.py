@@ -13,7 +13,7 @@ import pytest
 import appekg
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.marks import strip_fortran
-from incprof.source.fortran.parse import parse_fortran
+from incprof.source.fortran.procedures import parse_fortran
 from incprof.source.model import Announcement, Beat, insert
 from tests.integration.appekg_build import ROOT, EkgBuilder
 from tests.integration.appekg_use import environment

@@ -14,7 +14,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.cli.sections import amounts_of
+from incprof.cli.systems import amounts_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, phase_options, selected_libs
 from incprof.command.output import check_gate, check_target
@@ -24,7 +24,7 @@ from incprof.errors import NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.study import Study
-    from incprof.study.diff import Sides
+    from incprof.study.comparison import Sides
 
 NAME = "diff"
 MOST_NOISE = 50.0
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, print, judge."""
-    from incprof.study.diff import compare_sides, conditions_of
+    from incprof.study.comparison import compare_sides, conditions_of
 
     conditions = conditions_of(args.fail_on)
     _check(args)

@@ -13,7 +13,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.cli.sections import card_parts, sections_of
+from incprof.cli.systems import card_parts, sections_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import (
     add_counters_argument,

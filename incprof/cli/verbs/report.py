@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from incprof.cli.sections import cards_of, sections_of
+from incprof.cli.systems import cards_of, sections_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import (
     add_counters_argument,
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     study = study_of(args, nameless=True)
     from incprof.report.page.html import page
     from incprof.study.heartbeat_files import beat_lanes
-    from incprof.study.page import page_parts
+    from incprof.study.run_page import page_parts
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
     sections = [cards_of(study, args), *sections_of(study, args)]

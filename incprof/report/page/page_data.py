@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from incprof.analysis.phase_result import all_steps
-from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.page_parts import BeatLanes, PageParts, RankMap, RankRow
+from incprof.analysis.views.timed_calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.tracks import Entries, cells
 from incprof.model import FloatArray, IntArray
 from incprof.model.section import Lane

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Protocol
 
 from incprof.analysis.phase_result import Counting, Phase, PhaseResult, all_steps
-from incprof.analysis.views.calltree import (
+from incprof.analysis.views.timed_calltree import (
     BROKEN_FRAME,
     ELIDED_FRAME,
     LIBRARY_FRAME,

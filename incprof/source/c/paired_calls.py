@@ -31,8 +31,8 @@ from incprof.source.c.exits import (
     result_declaration,
     unlisted_exit,
 )
-from incprof.source.c.loops import SPLIT
-from incprof.source.c.marks import inline_text, strip_c
+from incprof.source.c.function_loops import SPLIT
+from incprof.source.c.inserted_text import inline_text, strip_c
 from incprof.source.c.scope import announcement_calls, include_insertion
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction, by_function, removable
 

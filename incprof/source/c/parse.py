@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node, Range
 
-from incprof.source.c.loops import FileFacts, find_inside, loops_of, refusal_everywhere, refusal_of_body
+from incprof.source.c.function_loops import FileFacts, find_inside, loops_of, refusal_everywhere, refusal_of_body
 from incprof.source.c.view import View, body_of, language, parse, view_of, without
 from incprof.source.model import SourceFile, SourceFunction
 from incprof.source.parsing import parse_within_limits

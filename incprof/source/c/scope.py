@@ -14,7 +14,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c.marks import INCLUDE, after, before, inline_text, line, strip_c
+from incprof.source.c.inserted_text import INCLUDE, after, before, inline_text, line, strip_c
 from incprof.source.c.view import View, body_of, view_of
 from incprof.source.model import (
     Announcement,

@@ -12,7 +12,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 from incprof.source.c.mask import macros_in, named_macros
-from incprof.source.c.text import Text, blanks, kept_and_dropped, read_text
+from incprof.source.c.preprocessed import Text, blanks, kept_and_dropped, read_text
 from incprof.source.parsing import parse_within_limits
 
 _DEFINITION = re.compile(rb"\s*#\s*define\s+([A-Za-z_]\w*)(.*)", re.S)

@@ -13,16 +13,16 @@ from appekg import _flags, _fortran_module, _library
 from incprof.errors import IncprofError, NoDataError
 from incprof.source.c.exits import macros_of
 from incprof.source.c.paired_calls import calls_refusal
+from incprof.source.changes import FilePlan, difference, with_heartbeats
+from incprof.source.changes import Version as Version
+from incprof.source.changes import replace_all as replace_all
+from incprof.source.changes import without_heartbeats as without_heartbeats
 from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.languages import HEADERS, language_of, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style
-from incprof.source.tree import SourceTree
-from incprof.source.write import FilePlan, difference, with_heartbeats
-from incprof.source.write import Version as Version
-from incprof.source.write import replace_all as replace_all
-from incprof.source.write import without_heartbeats as without_heartbeats
-from incprof.study.options import Listener
+from incprof.source.source_tree import SourceTree
+from incprof.study.phase_options import Listener
 from incprof.study.sites.store import PlacedSite
 from incprof.study.study import Study
 from incprof.symbols.source_lines import main_place

@@ -23,7 +23,7 @@ from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level
 from incprof.source.languages import language_of, parse_file, read_source
 from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
 from incprof.source.model import Loop, SourceFile, is_fortran
-from incprof.source.tree import KnownSources, SourceTree
+from incprof.source.source_tree import KnownSources, SourceTree
 from incprof.symbols.demangle import display_names
 from incprof.symbols.source_lines import locate
 

@@ -16,9 +16,9 @@ import numpy as np
 from incprof.analysis.diff.measure import cpu_seconds
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.series.counter_series import read_counters
-from incprof.study.diff import compare_sides
-from incprof.study.options import SILENT, Listener
-from incprof.study.power import SampledCounters, busy_processors
+from incprof.study.comparison import compare_sides
+from incprof.study.phase_options import SILENT, Listener
+from incprof.study.run_counters import SampledCounters, busy_processors
 from incprof.study.study import Study
 from incprof.systems.counters.advice import Advice, Rule, Setting, by_rule, effects_of
 from incprof.systems.counters.analyse import Bound

@@ -9,7 +9,7 @@ import numpy as np
 from incprof.analysis.energy import overlaps
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane
-from incprof.study.power import SampledCounters
+from incprof.study.run_counters import SampledCounters
 from incprof.study.study import Study
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase, lanes_of
 from incprof.systems.counters.read import RecordedCounters, read_by_phase, recorded_counters

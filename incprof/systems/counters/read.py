@@ -13,7 +13,7 @@ import numpy as np
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries, Power
 from incprof.readers.stream.interval_images import COUNTERS, IntervalImage, interval_images
-from incprof.study.power import SampledCounters
+from incprof.study.run_counters import SampledCounters
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase
 
 # Numbers of the format.

@@ -11,7 +11,7 @@ from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.render.json import fields, rounded
 from incprof.report.words.display_names import SHORT, Names, clean
 from incprof.report.words.formatting import SIMULATED, count, duration, joules, percent, rate
-from incprof.study.power import SampledCounters
+from incprof.study.run_counters import SampledCounters
 from incprof.study.study import Study
 from incprof.systems.counters.analyse import (
     BRANCH_CYCLES,

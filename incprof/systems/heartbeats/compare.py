@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.compare import TIMES, Condition, change_pct, exceeds, parse, selected, selects
-from incprof.analysis.compare.match import Pair, pair_beats
+from incprof.analysis.compare.match_names import Pair, pair_beats
 from incprof.analysis.compare.noise import Change, Estimate, adjusted, change, series_mean, verdict
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.errors import UsageError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from incprof.analysis.compare.match import BeatKey, beat_keys
+from incprof.analysis.compare.match_names import BeatKey, beat_keys
 from incprof.analysis.compare.noise import PastRuns, adjusted, p_of, past_runs
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary, FloatArray
 from incprof.study.heartbeat_files import run_of

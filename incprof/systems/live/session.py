@@ -27,7 +27,7 @@ from incprof.safe.inputs import open_input
 from incprof.systems.live.top_text import BeatLine
 
 if TYPE_CHECKING:
-    from incprof.study.options import Listener
+    from incprof.study.phase_options import Listener
     from incprof.systems.live.job_state import LiveView
     from incprof.systems.live.watch import Watch
 

@@ -17,7 +17,7 @@ from incprof.errors import NoDataError
 from incprof.readers.stream.follow import RunFollower
 from incprof.readers.stream.inlined import Known, with_known_inlined
 from incprof.readers.stream.stream_files import split
-from incprof.study.options import StudyOptions
+from incprof.study.phase_options import StudyOptions
 from incprof.systems.live.track import LiveRun
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incprof.model import IntervalProfile, Process
     from incprof.readers.stream import records
     from incprof.readers.stream.follow import Follower
-    from incprof.study.options import Libs
+    from incprof.study.phase_options import Libs
     from incprof.systems.live.job_state import IntervalProfiles, LiveView
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.study.options import SILENT, Listener, StudyOptions
+from incprof.study.phase_options import SILENT, Listener, StudyOptions
 from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.mpi.analyse.communication import MoreEventsNeededError, consistent_cut

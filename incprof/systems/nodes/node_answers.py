@@ -17,7 +17,7 @@ from incprof.model.series import NodeSeries
 from incprof.safe.inputs import read_input
 from incprof.safe.jsonstore import replacing
 from incprof.safe.printable import parse_json
-from incprof.study.options import Listener, StudyOptions
+from incprof.study.phase_options import Listener, StudyOptions
 from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.comparable_rates import Emissions, Scale

@@ -17,7 +17,7 @@ from incprof.model.series import NodeSeries
 from incprof.readers.series.text_tables import followed, name_of
 from incprof.report.render.json import write
 from incprof.study import StudyOptions
-from incprof.study.options import Listener
+from incprof.study.phase_options import Listener
 from incprof.systems.nodes import dna_answer, dna_plot, paper_answer
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Match, estimate, match

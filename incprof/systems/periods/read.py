@@ -32,7 +32,7 @@ from incprof.readers.series.columns import (
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of, number
 from incprof.safe.inputs import HOSTILE, open_input, open_series
 from incprof.study.heartbeat_files import Filters, load, selected, summaries
-from incprof.study.options import Libs, Listener
+from incprof.study.phase_options import Libs, Listener
 
 
 def read_series(path: str, request: SeriesRequest, stdin: TextIO | None = None) -> Series:

@@ -13,7 +13,7 @@ from incprof.cli.main import main
 from incprof.model import IntervalProfile, Process, Run
 from incprof.report.page.html import page
 from incprof.study import Study
-from incprof.study.page import page_parts
+from incprof.study.run_page import page_parts
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.manyranks import write_rank

@@ -12,7 +12,7 @@ import pytest
 
 import appekg
 from appekg._flags import compile_flags, link_flags
-from incprof.source.c.marks import strip_c
+from incprof.source.c.inserted_text import strip_c
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import scope_insertions
 from incprof.source.model import Announcement, Beat, SourceFile, insert

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import appekg
 from appekg._flags import compile_flags, link_flags
-from incprof.source.c.marks import strip_c
+from incprof.source.c.inserted_text import strip_c
 from incprof.source.c.paired_calls import call_insertions, calls_refusal
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import scope_insertions

@@ -11,7 +11,7 @@ import pytest
 
 from incprof.errors import IncprofError
 from incprof.source.fortran.insert import fortran_insertions
-from incprof.source.fortran.parse import parse_fortran
+from incprof.source.fortran.procedures import parse_fortran
 from incprof.source.model import Announcement, Beat, insert
 from tests.integration.fortran_programs import program
 from tests.integration.instrument_fortran import FIXTURES, Toolchain, patched

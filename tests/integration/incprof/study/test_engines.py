@@ -20,7 +20,7 @@ from benchmarks.simulated.story import Options
 from incprof.cli.main import main
 from incprof.errors import IncprofError
 from incprof.study import rank_engines
-from incprof.study.options import StudyOptions
+from incprof.study.phase_options import StudyOptions
 from tests.integration.command_line import incprof
 from tests.integration.engine_work import events_or_die, read_or_die, results
 from tests.paths import ROOT

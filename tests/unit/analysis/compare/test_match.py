@@ -1,4 +1,4 @@
-from incprof.analysis.compare.match import pair_beats
+from incprof.analysis.compare.match_names import pair_beats
 from tests.unit.beatmaker import beat
 
 

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from incprof.analysis.compare.match import same_functions, several_of_a_name
+from incprof.analysis.compare.match_names import same_functions, several_of_a_name
 from incprof.analysis.diff.diff_result import Figure, Row
-from incprof.analysis.diff.match import name_groups
+from incprof.analysis.diff.match_phases import name_groups
 from incprof.model import Function
 from incprof.report.words.diff_words import named
 from incprof.report.words.display_names import SHORT

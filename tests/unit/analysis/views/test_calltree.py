@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.views.calltree import (
+from incprof.analysis.views.timed_calltree import (
     BROKEN_FRAME,
     LEAST_NODES,
     LIBRARY_FRAME,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from incprof.source.changes import difference
 from incprof.source.model import Insertion, insert
-from incprof.source.write import difference
 
 TOOLS = {"patch": ["patch", "-p1", "--binary", "-s", "-i"], "git": ["git", "apply"]}
 LINES = st.lists(st.sampled_from([b"{\n", b"}\n", b"\n", b"a();\r\n", b"b(); /* \xff */\n", b"\tc();\n"]), max_size=40)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.source.tree import SourceTree, longest_common_end
+from incprof.source.source_tree import SourceTree, longest_common_end
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import IncprofError
-from incprof.source.write import Version, inside, replace_all
+from incprof.source.changes import Version, inside, replace_all
 
 
 def tree(place: Path) -> Path:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import incprof
-from incprof.analysis.views.calltree import drawn_tree
+from incprof.analysis.views.timed_calltree import drawn_tree
 from incprof.cli.main import main
 from incprof.cli.verbs.export import FORMATS
 from tests.unit.profiles import two_phase_run

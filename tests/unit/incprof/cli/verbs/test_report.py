@@ -14,14 +14,14 @@ from scipy.sparse import random_array as sparse_random
 
 from incprof.analysis.explain.site_reasons import SiteEvidence
 from incprof.analysis.thresholds import OPTIONS
-from incprof.analysis.views.calltree import ROOT_FRAME
+from incprof.analysis.views.timed_calltree import ROOT_FRAME
 from incprof.cli.main import main
 from incprof.cli.verbs.report import default_target
 from incprof.report.page.html import SCRIPTS, asset
 from incprof.report.page.page_data import _by_cell, _series, _tree, embedded
 from incprof.report.page.page_text import why_site
 from incprof.report.words.display_names import SHORT
-from incprof.study.page import over_time
+from incprof.study.run_page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.manyranks import MIXES, write_rank

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.source.c.marks import INCLUDE, after, before, inline_text, line, strip_c
+from incprof.source.c.inserted_text import INCLUDE, after, before, inline_text, line, strip_c
 
 # Where a token starts in the middle of a line: what comes before it, and itself.
 TOKENS = st.sampled_from(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError
 from incprof.source.c.exits import leaving_macros, macros_of
-from incprof.source.c.marks import strip_c
+from incprof.source.c.inserted_text import strip_c
 from incprof.source.c.paired_calls import call_insertions, calls_refusal
 from incprof.source.c.parse import parse_c
 from incprof.source.model import Announcement, Beat, insert

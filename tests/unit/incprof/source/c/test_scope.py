@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError
-from incprof.source.c.marks import strip_c
+from incprof.source.c.inserted_text import strip_c
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import announcement_calls, scope_insertions
 from incprof.source.model import Announcement, Beat, SourceFile, insert

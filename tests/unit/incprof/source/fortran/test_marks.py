@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.marks import strip_fortran
-from incprof.source.fortran.parse import parse_fortran
+from incprof.source.fortran.procedures import parse_fortran
 from incprof.source.model import Announcement, Beat, insert
 from tests.integration.fortran_programs import program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incprof.source.fortran.insert import fortran_insertions
-from incprof.source.fortran.parse import parse_fortran
+from incprof.source.fortran.procedures import parse_fortran
 from incprof.source.fortran.statements import statements_of, word_of
 from incprof.source.languages import language_of
 from incprof.source.model import Beat, SourceFile, insert

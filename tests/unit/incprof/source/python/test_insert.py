@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from incprof.errors import NoDataError
 from incprof.source.languages import language_of
 from incprof.source.model import Announcement, Beat, SourceFile, insert
-from incprof.source.python.functions import parse_python
-from incprof.source.python.insert import difference_in_meaning, python_insertions
+from incprof.source.python.definitions import parse_python
+from incprof.source.python.insert_beats import difference_in_meaning, python_insertions
 from incprof.source.python.lines import strip_python
 
 

@@ -7,7 +7,7 @@ import pytest
 from incprof.analysis.diff import compare
 from incprof.cli.main import main
 from incprof.errors import IncprofError
-from incprof.study.options import SILENT
+from incprof.study.phase_options import SILENT
 from incprof.study.study import Study
 from incprof.systems.counters.advice import Setting, by_rule, effects_of
 from incprof.systems.counters.advise import Recorded, _from, frequencies, record_all, thread_counts

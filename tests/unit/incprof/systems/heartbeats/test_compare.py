@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from incprof.analysis.compare.match import pair_beats
+from incprof.analysis.compare.match_names import pair_beats
 from incprof.analysis.heartbeats.summaries import BeatRun
 from incprof.systems.heartbeats.compare import METRICS, compare, differences
 from tests.unit.beatmaker import beat

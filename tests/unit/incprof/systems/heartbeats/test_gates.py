@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.compare.match import pair_beats
+from incprof.analysis.compare.match_names import pair_beats
 from incprof.errors import UsageError
 from incprof.systems.heartbeats.compare import METRICS, UNITS, broken, compare, condition_of
 from tests.unit.beatmaker import beat

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.analysis.compare.match import beat_keys
+from incprof.analysis.compare.match_names import beat_keys
 from incprof.analysis.compare.noise import p_of
 from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess
 

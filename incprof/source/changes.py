@@ -19,7 +19,7 @@ from incprof.source.c.scope import scope_insertions
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, Style, insert, is_fortran
-from incprof.source.python.insert import python_insertions
+from incprof.source.python.insert_beats import python_insertions
 
 
 @dataclass(frozen=True)

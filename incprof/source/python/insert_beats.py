@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from incprof.errors import IncprofError
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, insert
-from incprof.source.python.functions import DEFINED, UNREADABLE, Block, Text, body_of, parse_text, sites_of
+from incprof.source.python.definitions import DEFINED, UNREADABLE, Block, Text, body_of, parse_text, sites_of
 from incprof.source.python.lines import IMPORT, ending_of, is_blank, is_call, is_with, line, split, strip_python
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from incprof.analysis.heartbeats import match
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.views.calltree import DrawnTree, drawn_tree
 from incprof.analysis.views.page_parts import (
     MOST_BINS,
     MOST_ROWS,
@@ -24,10 +23,11 @@ from incprof.analysis.views.page_parts import (
     quality,
     rank_rows,
 )
+from incprof.analysis.views.timed_calltree import DrawnTree, drawn_tree
 from incprof.analysis.views.tracks import MOST, TimeBins, calls_by_cell, cut, self_series, time_bins
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.model.section import Section
-from incprof.study.options import Libs
+from incprof.study.phase_options import Libs
 from incprof.study.sites.store import STORE, TYPICAL, described
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incprof.analysis.compare import Condition
-from incprof.analysis.compare.match import several_of_a_name
+from incprof.analysis.compare.match_names import several_of_a_name
 from incprof.analysis.diff import AMOUNT, ON_TIME, Clock, Recorded, broken, compare, not_by_one_run, parse, unsure
 from incprof.analysis.diff.diff_result import Comparison, Row
 from incprof.model.section import Amount
-from incprof.study.power import node_power
+from incprof.study.run_counters import node_power
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
 

@@ -1,4 +1,4 @@
-"""Match functions and heartbeats of runs by name (analysis/diff/match.py matches phases, by what they do).
+"""Match functions and heartbeats of runs by name (analysis/diff/match_phases.py matches phases, by what they do).
 
 Versions of a program differ in clones, template arguments and modules. Functions of one name in several files (static
 ones) are distinguished by their file, where it is known; else by the order of their addresses, if each run has the same
