@@ -4,7 +4,6 @@ from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numb
 from incprof.model.calltree import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
 from incprof.model.functions import STANDARD, Code, Function, Module, module_label
 from incprof.model.intervals import pooled
-from incprof.model.processes import Metadata, Process, Program, Run
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -17,7 +16,11 @@ from incprof.model.profile import (
     Counters,
     Inlined,
     IntervalProfile,
+    Metadata,
     PathTree,
+    Process,
+    Program,
+    Run,
     Samples,
     overhead_pct,
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from incprof.record.launch import find_loop_library
-from incprof.systems.openmp.loop_types import Loop, LoopRun
+from incprof.systems.openmp.analyse import Loop, LoopRun
 from incprof.systems.openmp.read import read_loops
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,7 @@ from incprof.model.names import region_of, without_marks
 from incprof.symbols.addr2line import Place, look_up
 from incprof.symbols.demangle import display_names
 from incprof.symbols.symbol_files import find_symbols
-from incprof.systems.openmp.analyse import Estimate, Speedup, counted_loop, estimate, speedup
-from incprof.systems.openmp.loop_types import Loop, LoopRun, RegionCode
+from incprof.systems.openmp.analyse import Estimate, Loop, LoopRun, RegionCode, Speedup, counted_loop, estimate, speedup
 from incprof.systems.openmp.read import LoopReader, loop_readers
 
 

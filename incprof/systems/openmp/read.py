@@ -9,7 +9,7 @@ from typing import Any
 from incprof.errors import NoDataError
 from incprof.safe.inputs import open_input
 from incprof.safe.printable import parse_json
-from incprof.systems.openmp.loop_types import Loop, LoopRun, RegionCode, Times
+from incprof.systems.openmp.analyse import Loop, LoopRun, RegionCode, Times
 
 SUFFIX = ".sa"
 FORMAT = "incprof-selfanalyze"

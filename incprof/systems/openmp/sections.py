@@ -10,9 +10,8 @@ from incprof.report.render.json import exact, fields, nano, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import seconds
 from incprof.safe.printable import printable
-from incprof.systems.openmp.analyse import Estimate, Speedup
+from incprof.systems.openmp.analyse import Estimate, Loop, Speedup, Times
 from incprof.systems.openmp.loop_answer import Answer, LoopAnswer
-from incprof.systems.openmp.loop_types import Loop, Times
 
 SCHEMA = "incprof.selfanalyze/1"
 

@@ -25,7 +25,7 @@ from incprof.command.programs import NOT_EXECUTABLE, NOT_FOUND, find_program
 from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.record import launch
 from incprof.safe.printable import say
-from incprof.systems.openmp.loop_types import LoopRun
+from incprof.systems.openmp.analyse import LoopRun
 
 if TYPE_CHECKING:
     from incprof.systems.openmp.loop_answer import Analyst, Progress

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from incprof.analysis import _native, _native_declarations, _native_ffi
+from incprof.analysis import _native, _native_ffi
 from incprof.errors import IncprofError
 
 
 def test_the_generated_binding_is_that_of_the_headers(tmp_path: Path) -> None:
-    """Else: python -m incprof.analysis._native_declarations."""
+    """Else: python -m incprof.analysis._native."""
     made = tmp_path / "made.py"
-    _native_declarations.write(made)
+    _native.write_binding(made)
     assert made.read_text() == Path(_native_ffi.__file__).read_text()
 
 

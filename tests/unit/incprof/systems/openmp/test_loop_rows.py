@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from io import StringIO
 
+from incprof.systems.openmp.analyse import Loop, LoopRun, RegionCode
 from incprof.systems.openmp.loop_answer import Analyst
-from incprof.systems.openmp.loop_types import Loop, LoopRun, RegionCode
 from incprof.systems.openmp.sections import write_text
 
 

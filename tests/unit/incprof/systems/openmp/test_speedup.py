@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.systems.openmp.analyse import amdahl, estimate, speedup
-from incprof.systems.openmp.loop_types import Loop, Times
+from incprof.systems.openmp.analyse import Loop, Times, amdahl, estimate, speedup
 
 threads = st.integers(1, 512)
 parts = st.floats(1e-6, 1e3)
