@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from incprof.errors import NoDataError
 from incprof.model import Module
@@ -18,18 +18,6 @@ SENDING = frozenset({"send", "isend", "sendrecv", "isendrecv", "rma"})
 AMONG_ALL = frozenset({"collective", "icollective", "io", "iio"})
 Moved = tuple[Message, MpiObject | None]
 Place = tuple[str, int]
-
-
-@dataclass
-class _Sum:
-    """Sums over the calls of one function from one call site."""
-
-    kind: str
-    calls: int = 0
-    time_ns: int = 0
-    bytes: int = 0
-    peers: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    sent: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def summarise(directory: str, rank: int | None = None) -> list[TraceSummary]:
@@ -82,40 +70,29 @@ def _listed_ranks(summaries: Sequence[TraceSummary]) -> str:
 
 
 def _summary(trace: Trace) -> TraceSummary:
-    sums: dict[tuple[str, Site | None], _Sum] = {}
+    sums: dict[tuple[str, Site | None], CallSum] = {}
     templates: dict[int, Moved] = {}
     threads = set()
     for event in trace.events():
         call = event.call
         own = sums.get((call.function, call.site))
         if own is None:
-            own = sums[call.function, call.site] = _Sum(call.kind)
+            own = sums[call.function, call.site] = CallSum(call.function, call.kind, call.site)
         own.calls += 1
         own.time_ns += event.end_ns - event.start_ns
         threads.add((event.lane, event.thread))
         if call.template is not None and call.message is not None and "recv" not in call.function.lower():
             templates[call.template] = (call.message, call.where)
         for message, where, leaves in _moved(call, templates):
-            own.bytes += message.bytes or 0
-            world = _world_rank(message, where)
+            size, world = message.bytes or 0, _world_rank(message, where)
+            own.bytes += size
             if world is not None:
-                own.peers[world] += message.bytes or 0
+                own.peers[world] = own.peers.get(world, 0) + size
                 if leaves:
-                    own.sent[world] += message.bytes or 0
+                    own.sent[world] = own.sent.get(world, 0) + size
     calls = [
-        CallSum(
-            function,
-            own.kind,
-            site,
-            None,
-            None,
-            own.calls,
-            own.time_ns,
-            own.bytes,
-            dict(sorted(own.peers.items())),
-            dict(sorted(own.sent.items())),
-        )
-        for (function, site), own in sums.items()
+        replace(own, peers=dict(sorted(own.peers.items())), sent=dict(sorted(own.sent.items())))
+        for own in sums.values()
     ]
     calls.sort(key=lambda each: (-each.time_ns, each.function, each.site[::2] if each.site else ()))
     return TraceSummary(

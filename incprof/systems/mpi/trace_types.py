@@ -209,7 +209,7 @@ class TraceEnd:
     shared: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallSum:
     """All calls of a function from one place.
 
@@ -229,13 +229,13 @@ class CallSum:
     function: str
     kind: str
     site: Site | None
-    file: str | None
-    line: int | None
-    calls: int
-    time_ns: int
-    bytes: int
-    peers: Mapping[int, int]
-    sent: Mapping[int, int]
+    file: str | None = None
+    line: int | None = None
+    calls: int = 0
+    time_ns: int = 0
+    bytes: int = 0
+    peers: dict[int, int] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
