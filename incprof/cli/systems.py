@@ -35,12 +35,12 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
 
     counters: path of a file of counters.
     """
-    from incprof.systems.counters.card import cards
-    from incprof.systems.gpu.card import card as gpu_card
-    from incprof.systems.heartbeats.card import card as heartbeat_card
-    from incprof.systems.io.card import card as io_card
-    from incprof.systems.memory.card import card as memory_card
-    from incprof.systems.waiting.card import card as waiting_card
+    from incprof.systems.counters.sections import cards
+    from incprof.systems.gpu.sections import card as gpu_card
+    from incprof.systems.heartbeats.sections import card as heartbeat_card
+    from incprof.systems.io.sections import card as io_card
+    from incprof.systems.memory.sections import card as memory_card
+    from incprof.systems.waiting.sections import card as waiting_card
 
     parts: list[CardPart | None] = [
         waiting_card(study, bins),

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from incprof.record.launch import IO_LIBRARY, find_library
 from incprof.study import Study
 from incprof.systems.io.analyse import explained
-from incprof.systems.io.card import card
 from incprof.systems.io.read import (
     BYTES,
     CALLS,
@@ -34,6 +33,7 @@ from incprof.systems.io.read import (
     Recorded,
     read_io,
 )
+from incprof.systems.io.sections import card
 from tests.integration.collector import Recording, clean_environment, run, variables
 from tests.integration.conftest import Build, Record
 from tests.integration.hosts import need

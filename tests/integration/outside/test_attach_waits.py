@@ -13,8 +13,8 @@ import pytest
 
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import functions_to, kinds_of
-from incprof.systems.waiting.card import card
 from incprof.systems.waiting.read import Waits, read_waits
+from incprof.systems.waiting.sections import card
 from tests.integration.collector import FIXTURES, Outcome, Recording
 from tests.integration.conftest import Build
 from tests.integration.hosts import need

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import Kinds, ThreadWaits, functions_to, kinds_of, waits_by_thread
-from incprof.systems.waiting.card import card
 from incprof.systems.waiting.read import Waits, read_waits
+from incprof.systems.waiting.sections import card
 from tests.integration.collector import Recording, variables
 from tests.integration.conftest import Build, Record
 

@@ -14,9 +14,9 @@ from incprof.model import Function, PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.report.words.display_names import short
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
-from incprof.systems.gpu.card import notes
 from incprof.systems.gpu.launches import kernel_name, launched_by_program
 from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, UNSAMPLED, GpuActivity, activity_of
+from incprof.systems.gpu.sections import notes
 
 SECOND = 10**9
 SLOT_NS = 200_000_000

@@ -12,8 +12,8 @@ import pytest
 
 from incprof.errors import NoDataError
 from incprof.systems.io import darshan
-from incprof.systems.io.card import of_log
 from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside, read_log
+from incprof.systems.io.sections import of_log
 
 PACKAGE = importlib.util.find_spec("darshan")
 needs_darshan = pytest.mark.skipif(PACKAGE is None, reason="pydarshan is not installed")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from incprof.model import FloatArray, Function, IntervalProfile
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.io.analyse import MpiIo, PhaseIo, calls_by_phase, divided, explained, rates_over_time
-from incprof.systems.io.card import Site, notes, of_calls, of_sites, sentence, value
 from incprof.systems.io.read import (
     BUFFERED,
     CHILDREN,
@@ -35,6 +34,7 @@ from incprof.systems.io.read import (
     decoded,
     records_of,
 )
+from incprof.systems.io.sections import Site, notes, of_calls, of_sites, sentence, value
 from tests.unit.profiles import rows
 
 SECOND = 10**9

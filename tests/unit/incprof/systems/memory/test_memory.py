@@ -27,8 +27,8 @@ from incprof.systems.memory.analyse import (
     tidied_from,
     with_verdicts,
 )
-from incprof.systems.memory.card import notes, sentence
 from incprof.systems.memory.read import Allocations, allocations_of, calibrated, weights
+from incprof.systems.memory.sections import notes, sentence
 
 SECOND = 10**9
 

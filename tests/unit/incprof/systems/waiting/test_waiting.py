@@ -19,9 +19,9 @@ from incprof.systems.waiting.analyse import (
     waiting_over_time,
     waits_by_thread,
 )
-from incprof.systems.waiting.card import _shown
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
+from incprof.systems.waiting.sections import _shown
 from tests.unit.streamwriter import varint, zigzag
 
 MS = 1000
