@@ -27,12 +27,14 @@ MEMORY_LIBRARY = "libincprof_memory.so"
 GPU_LIBRARY = "libincprof_cuda.so"
 HIP_LIBRARY = "libincprof_hip.so"
 OPENCL_LIBRARY = "libincprof_opencl.so"
+OPENMP_LIBRARY = "libincprof_openmp.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
     LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", MEMORY_LIBRARY: "memory",
-    GPU_LIBRARY: "gpu", HIP_LIBRARY: "gpu", OPENCL_LIBRARY: "gpu", SAMPLER: "outside", ATTACHER: "outside",
+    GPU_LIBRARY: "gpu", HIP_LIBRARY: "gpu", OPENCL_LIBRARY: "gpu", OPENMP_LIBRARY: "gpu",
+    SAMPLER: "outside", ATTACHER: "outside",
 }  # fmt: skip
 
 
@@ -127,7 +129,7 @@ def preload_value(library: Path, existing: str) -> str:
 
 
 def layers_value(library: Path, existing: str) -> str:
-    """Return the value of OPENCL_LAYERS: the user's layers, then the library."""
+    """Return the value of OPENCL_LAYERS or OMP_TOOL_LIBRARIES: the user's entries, then the library."""
     path = str(library)
     others = [entry for entry in existing.split(":") if entry and entry != path]
     # A colon in the path cannot be expressed; the loader would load something else.
@@ -200,6 +202,8 @@ EXTENSIONS = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
 INJECTION = "CUDA_INJECTION64_PATH"
 # OpenCL's loader loads the libraries of this list, each of which sees the calls before those named earlier.
 LAYERS = "OPENCL_LAYERS"
+# OpenMP's run-time takes the first tool in the libraries of this list.
+OPENMP_TOOLS = "OMP_TOOL_LIBRARIES"
 # rocprofiler-sdk loads the libraries of this list when a program initialises ROCm.
 TOOLS = "ROCP_TOOL_LIBRARIES"
 ROCPROFILER = "librocprofiler-sdk.so"
@@ -219,6 +223,7 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
         variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
     if variables.get("INCPROF_GPU", "0") != "0":
         variables[LAYERS] = layers_value(_find_library(OPENCL_LIBRARY, environ), environ.get(LAYERS, ""))
+        variables[OPENMP_TOOLS] = layers_value(_find_library(OPENMP_LIBRARY, environ), environ.get(OPENMP_TOOLS, ""))
         if environ.get(TOOLS) or find_rocprofiler(environ):
             variables[TOOLS] = tools_value(_find_library(HIP_LIBRARY, environ), environ.get(TOOLS, ""))
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}

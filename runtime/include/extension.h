@@ -17,7 +17,7 @@
 
 #define EXTENSION_VERSION 1
 #define EXTENSION_WORDS 4
-#define MOST_EXTENSIONS 5
+#define MOST_EXTENSIONS 6
 #define EXTENSION_ALL_EVENTS 16u /* the unit of incprof_extension_thinning */
 
 /* An event as the extension gets it back. */

@@ -48,7 +48,7 @@ def page_parts(study: Study) -> tuple[SystemPart, ...]:
 
 def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
-    launched = launched_by_program(activity, paths)
+    launched = launched_by_program(study, activity, paths)
     table = kernel_table(launched, study.profile, study.phases())
     shown = table[:MOST_KERNELS]
     copies = copy_table(launched)

@@ -50,7 +50,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     result = study.phases()
     used = activity.state == RECORDED and (len(activity.busy.count) > 0 or len(activity.kernels.count) > 0)
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if used else None
-    by_phase = gpu_by_phase(launched_by_program(activity, paths), study.profile, result) if used else []
+    by_phase = gpu_by_phase(launched_by_program(study, activity, paths), study.profile, result) if used else []
     phases = {each.id: each for each in by_phase}
     nodes = {kernel.node for each in by_phase for kernel in each.kernels}
     nodes |= {node for each in by_phase for copy in each.copies for node, _ in copy.paths}

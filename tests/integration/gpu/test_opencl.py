@@ -179,11 +179,12 @@ def test_what_the_program_reads_is_what_it_reads_without_the_layer(
 
 
 def test_a_program_that_ends_without_waiting_has_its_kernels_counted_as_missing(host: Callable[..., Recording]) -> None:
-    recording = host("start", "run:20:10", "tiny:20", "end")
+    # pocl, also alone, may crash if the program ends while it compiles a kernel: that is over after the first ones.
+    recording = host("start", "run:1:10", "tiny:1", "finish", "run:20:10", "tiny:20", "end")
     found = activity_in(recording)
-    assert found.totals.launches == 40
-    assert found.missing == 40 - found.totals.kernels
-    assert 20 <= found.totals.kernels <= 40
+    assert found.totals.launches == 42
+    assert found.missing == 42 - found.totals.kernels
+    assert 22 <= found.totals.kernels <= 42
 
 
 def test_a_forked_child_records_nothing_and_the_parent_goes_on(host: Callable[..., Recording]) -> None:

@@ -19,7 +19,7 @@ ROOMS = {
     "trace": ("trace", "trace/include"),
     "io": ("io", "io/include"),
     "memory": ("memory", "memory/include"),
-    "gpu": ("gpu", "gpu/hip", "gpu/opencl", "gpu/include"),
+    "gpu": ("gpu", "gpu/hip", "gpu/opencl", "gpu/openmp", "gpu/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from incprof.model import Function, PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.report.words.display_names import short
+from incprof.study.study import Study
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
 from incprof.systems.gpu.launches import kernel_name, launched_by_program
 from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, UNSAMPLED, GpuActivity, activity_of
@@ -283,13 +285,13 @@ def test_packages_do_not_launch_kernels() -> None:
     )  # fmt: skip
     zeros = np.zeros(6, dtype=np.int64)
     paths = RecordedPaths(tree, zeros, (own, package, library), {}, np.zeros(0, dtype=np.int32))
-    activity = decoded(state(6, 6) + NAMES)
+    activity, study = decoded(state(6, 6) + NAMES), cast(Study, None)
     nodes = np.array([3, 2, 1, 5, 0, UNSAMPLED])
     rows = replace(activity.kernels, **{name: np.zeros(6) for name in ("start_s", "count", "seconds")}, node=nodes)
-    found = launched_by_program(replace(activity, kernels=rows, copies=rows), paths)
+    found = launched_by_program(study, replace(activity, kernels=rows, copies=rows), paths)
     assert found.kernels.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
     assert found.copies.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
-    assert launched_by_program(activity, None) is activity
+    assert launched_by_program(study, activity, None) is activity
 
 
 @pytest.mark.parametrize(
