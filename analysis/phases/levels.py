@@ -138,7 +138,9 @@ def _second_child(node: Node) -> int:
 def _shown(node: Node, sequence: Sequence, options: PhaseOptions, *, is_root: bool = False) -> Iterator[Node]:
     if node.children and (is_root or _is_split(node, sequence, options)):
         for child in node.children:
-            yield from _shown(child, sequence, options)
+            # A part that is nearly the whole run is not a stage of it.
+            is_rest = is_root and len(child.samples) >= (1.0 - options.large) * len(sequence)
+            yield from _shown(child, sequence, options, is_root=is_rest)
     else:
         yield node
 
@@ -151,12 +153,6 @@ def _is_split(node: Node, sequence: Sequence, options: PhaseOptions) -> bool:
     """
     n = len(sequence)
     large = [child for child in node.children if len(child.samples) >= options.large * n]
-    if len(node.samples) >= (1.0 - options.large) * n:
-        if len(large) == 1 and len(large[0].samples) >= (1.0 - options.large) * n:
-            return _is_split(large[0], sequence, options)
-        # A part that is nearly the whole run is not a stage of it.
-        more = [child for child in node.children if len(child.samples) >= options.least * n]
-        large = more if _differ(more, sequence) else large
     is_driven = bool(node.shared) and node.shared[-1] not in sequence.begins
     is_most = sum(len(child.samples) for child in large) >= COVERED * len(node.samples)
     return len(large) > 1 and is_most and (not is_driven or _differ(large, sequence))

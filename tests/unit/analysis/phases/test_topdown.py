@@ -295,6 +295,14 @@ def test_one_function_by_two_ways_below_a_driver_is_one_phase(tmp_path):
     assert len(parts_of(sequence_of(a_run(tmp_path, [("main;read", 5), *ways]))).nodes) == 2
 
 
+def test_a_short_set_up_does_not_merge_what_comes_after_it(tmp_path):
+    shared = "main;run;{0};pair main;run;{0};pair main;run;{0};send"
+    stages = [(shared.format("integrate"), 20), (shared.format("minimise"), 25)]
+    assert len(parts_of(sequence_of(a_run(tmp_path, stages))).nodes) == 2
+    later = a_run(tmp_path / "later", [("main;read", 2), *stages])
+    assert len(parts_of(sequence_of(later)).nodes) == 3
+
+
 def test_what_changes_deeper_in_one_function_is_found_beside_others(tmp_path):
     near, far = "main;run;lik;down;bases", "main;run;lik;down;codons"
     parts = [(19 * f"{near} " + "main;run;move", 20), (19 * f"{far} " + "main;run;move", 20)]
