@@ -159,7 +159,7 @@ def as_trace(study: Study, args: argparse.Namespace) -> bool:
     """Write the trace, rank after rank; return whether a part of the input other than the profile was left out."""
     from incprof.report.exports import write_trace
     from incprof.study.views import Trace
-    from incprof.systems.gpu.trace_tracks import gpu_tracks
+    from incprof.systems.gpu.page import gpu_tracks
 
     trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks, others=gpu_tracks)
     write_text(
