@@ -99,95 +99,18 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
                : 0;
 }
 
-/* A wrapper: its parameters, those that it passes on before the event, the work, and whether it blocks. */
-#define WRAP(name, parameters, arguments, work, blocks)                                                                \
+#define WRAP(place, result, name, parameters, arguments, work, blocks)                                                 \
     static cl_int wrap_##name parameters                                                                               \
     {                                                                                                                  \
         struct call call;                                                                                              \
         begin(&call, event);                                                                                           \
-        cl_int result = NEXT_CL(name)(UNPACK arguments, waits, wait_list, call.event);                                 \
-        return end(&call, queue, work, blocks, result);                                                                \
+        cl_int status = NEXT_CL(name)(UNPACK arguments, waits, wait_list, call.event);                                 \
+        return end(&call, queue, work, blocks, status);                                                                \
     }
 #define UNPACK(...) __VA_ARGS__
 /* In the process that is not recorded, `image_bytes` is not called: `end` is not reached with its result. */
 #define OF_IMAGE(image, region) (call.is_recorded ? image_bytes(image, region) : 0)
-
-WRAP(clEnqueueNDRangeKernel,
-     (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-      const size_t *local, EVENTS),
-     (queue, kernel, dimensions, offset, global, local), ((struct work){.kernel = kernel, .kind = SUM_KERNEL}), 0)
-WRAP(clEnqueueTask, (cl_command_queue queue, cl_kernel kernel, EVENTS), (queue, kernel),
-     ((struct work){.kernel = kernel, .kind = SUM_KERNEL}), 0)
-WRAP(clEnqueueNativeKernel,
-     (cl_command_queue queue, void (*function)(void *), void *words, size_t bytes, cl_uint objects, const cl_mem *list,
-      const void **places, EVENTS),
-     (queue, function, words, bytes, objects, list, places), ((struct work){.kind = SUM_KERNEL}), 0)
-WRAP(clEnqueueReadBuffer,
-     (cl_command_queue queue, cl_mem buffer, cl_bool blocks, size_t offset, size_t size, void *to, EVENTS),
-     (queue, buffer, blocks, offset, size, to), copy(COPY_TO_HOST, size), blocks)
-WRAP(clEnqueueWriteBuffer,
-     (cl_command_queue queue, cl_mem buffer, cl_bool blocks, size_t offset, size_t size, const void *from, EVENTS),
-     (queue, buffer, blocks, offset, size, from), copy(COPY_TO_DEVICE, size), blocks)
-WRAP(clEnqueueCopyBuffer,
-     (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size, EVENTS),
-     (queue, from, to, from_offset, to_offset, size), copy(COPY_ON_DEVICE, size), 0)
-WRAP(clEnqueueReadImage,
-     (cl_command_queue queue, cl_mem image, cl_bool blocks, const size_t *origin, const size_t *region,
-      size_t row_pitch, size_t slice_pitch, void *to, EVENTS),
-     (queue, image, blocks, origin, region, row_pitch, slice_pitch, to), copy(COPY_TO_HOST, OF_IMAGE(image, region)),
-     blocks)
-WRAP(clEnqueueWriteImage,
-     (cl_command_queue queue, cl_mem image, cl_bool blocks, const size_t *origin, const size_t *region,
-      size_t row_pitch, size_t slice_pitch, const void *from, EVENTS),
-     (queue, image, blocks, origin, region, row_pitch, slice_pitch, from),
-     copy(COPY_TO_DEVICE, OF_IMAGE(image, region)), blocks)
-WRAP(clEnqueueCopyImage,
-     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
-      const size_t *region, EVENTS),
-     (queue, from, to, from_origin, to_origin, region), copy(COPY_ON_DEVICE, OF_IMAGE(from, region)), 0)
-WRAP(clEnqueueCopyImageToBuffer,
-     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset,
-      EVENTS),
-     (queue, from, to, origin, region, offset), copy(COPY_ON_DEVICE, OF_IMAGE(from, region)), 0)
-WRAP(clEnqueueCopyBufferToImage,
-     (cl_command_queue queue, cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region,
-      EVENTS),
-     (queue, from, to, offset, origin, region), copy(COPY_ON_DEVICE, OF_IMAGE(to, region)), 0)
-WRAP(clEnqueueUnmapMemObject, (cl_command_queue queue, cl_mem object, void *mapped, EVENTS), (queue, object, mapped),
-     copy(COPY_UNMAP, 0), 0)
-WRAP(clEnqueueReadBufferRect,
-     (cl_command_queue queue, cl_mem buffer, cl_bool blocks, const size_t *origin, const size_t *host_origin,
-      const size_t *region, size_t row_pitch, size_t slice_pitch, size_t host_row_pitch, size_t host_slice_pitch,
-      void *to, EVENTS),
-     (queue, buffer, blocks, origin, host_origin, region, row_pitch, slice_pitch, host_row_pitch, host_slice_pitch, to),
-     copy(COPY_TO_HOST, volume(region)), blocks)
-WRAP(clEnqueueWriteBufferRect,
-     (cl_command_queue queue, cl_mem buffer, cl_bool blocks, const size_t *origin, const size_t *host_origin,
-      const size_t *region, size_t row_pitch, size_t slice_pitch, size_t host_row_pitch, size_t host_slice_pitch,
-      const void *from, EVENTS),
-     (queue, buffer, blocks, origin, host_origin, region, row_pitch, slice_pitch, host_row_pitch, host_slice_pitch,
-      from),
-     copy(COPY_TO_DEVICE, volume(region)), blocks)
-WRAP(clEnqueueCopyBufferRect,
-     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
-      const size_t *region, size_t from_row_pitch, size_t from_slice_pitch, size_t to_row_pitch, size_t to_slice_pitch,
-      EVENTS),
-     (queue, from, to, from_origin, to_origin, region, from_row_pitch, from_slice_pitch, to_row_pitch, to_slice_pitch),
-     copy(COPY_ON_DEVICE, volume(region)), 0)
-WRAP(clEnqueueFillBuffer,
-     (cl_command_queue queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size,
-      EVENTS),
-     (queue, buffer, pattern, pattern_size, offset, size), copy(COPY_FILL, size), 0)
-WRAP(clEnqueueFillImage,
-     (cl_command_queue queue, cl_mem image, const void *colour, const size_t *origin, const size_t *region, EVENTS),
-     (queue, image, colour, origin, region), copy(COPY_FILL, OF_IMAGE(image, region)), 0)
-WRAP(clEnqueueSVMMemcpy, (cl_command_queue queue, cl_bool blocks, void *to, const void *from, size_t size, EVENTS),
-     (queue, blocks, to, from, size), copy(COPY_ON_DEVICE, size), blocks)
-WRAP(clEnqueueSVMMemFill,
-     (cl_command_queue queue, void *at, const void *pattern, size_t pattern_size, size_t size, EVENTS),
-     (queue, at, pattern, pattern_size, size), copy(COPY_FILL, size), 0)
-WRAP(clEnqueueSVMMap, (cl_command_queue queue, cl_bool blocks, cl_map_flags flags, void *at, size_t size, EVENTS),
-     (queue, blocks, flags, at, size), copy(COPY_MAP, (flags & MAP_INVALIDATES) != 0 ? 0 : size), blocks)
+OPENCL_COMMANDS(WRAP)
 
 static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocks, cl_map_flags flags, size_t offset,
                         size_t size, EVENTS, cl_int *error)
@@ -241,30 +164,13 @@ static cl_int finish(cl_command_queue queue)
     return waited(before_ns, WAIT_QUEUE, queue, NEXT_CL(clFinish)(queue));
 }
 
+#define PUT_WRAPPER(place, result, name, ...) PUT_CL(name, wrap_##name);
+
 void work_calls_put(void **table, size_t count)
 {
-    PUT_CL(clEnqueueNDRangeKernel, wrap_clEnqueueNDRangeKernel);
-    PUT_CL(clEnqueueTask, wrap_clEnqueueTask);
-    PUT_CL(clEnqueueNativeKernel, wrap_clEnqueueNativeKernel);
-    PUT_CL(clEnqueueReadBuffer, wrap_clEnqueueReadBuffer);
-    PUT_CL(clEnqueueWriteBuffer, wrap_clEnqueueWriteBuffer);
-    PUT_CL(clEnqueueCopyBuffer, wrap_clEnqueueCopyBuffer);
-    PUT_CL(clEnqueueReadImage, wrap_clEnqueueReadImage);
-    PUT_CL(clEnqueueWriteImage, wrap_clEnqueueWriteImage);
-    PUT_CL(clEnqueueCopyImage, wrap_clEnqueueCopyImage);
-    PUT_CL(clEnqueueCopyImageToBuffer, wrap_clEnqueueCopyImageToBuffer);
-    PUT_CL(clEnqueueCopyBufferToImage, wrap_clEnqueueCopyBufferToImage);
+    OPENCL_COMMANDS(PUT_WRAPPER)
     PUT_CL(clEnqueueMapBuffer, map_buffer);
     PUT_CL(clEnqueueMapImage, map_image);
-    PUT_CL(clEnqueueUnmapMemObject, wrap_clEnqueueUnmapMemObject);
-    PUT_CL(clEnqueueReadBufferRect, wrap_clEnqueueReadBufferRect);
-    PUT_CL(clEnqueueWriteBufferRect, wrap_clEnqueueWriteBufferRect);
-    PUT_CL(clEnqueueCopyBufferRect, wrap_clEnqueueCopyBufferRect);
-    PUT_CL(clEnqueueFillBuffer, wrap_clEnqueueFillBuffer);
-    PUT_CL(clEnqueueFillImage, wrap_clEnqueueFillImage);
-    PUT_CL(clEnqueueSVMMemcpy, wrap_clEnqueueSVMMemcpy);
-    PUT_CL(clEnqueueSVMMemFill, wrap_clEnqueueSVMMemFill);
-    PUT_CL(clEnqueueSVMMap, wrap_clEnqueueSVMMap);
     PUT_CL(clWaitForEvents, wait_for_events);
     PUT_CL(clFinish, finish);
 }

@@ -37,7 +37,7 @@ SOURCE = """
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_layer.h>
 #include "opencl.h"
-#define CHECK(place, result, name, parameters)                                                                       \\
+#define CHECK(place, result, name, parameters, ...)                                                                  \\
     _Static_assert(__builtin_types_compatible_p(type_##name *, __typeof__(((cl_icd_dispatch *)0)->name)), #name);    \\
     _Static_assert(offsetof(cl_icd_dispatch, name) == AT_##name * sizeof(void *), #name);
 OPENCL_FUNCTIONS(CHECK)
