@@ -32,6 +32,8 @@ MAIN_THREAD = 0
 APART_S = 1e-4
 # Classes of CPU samples that are waiting: of libraries that poll.
 SPINNING: dict[str, Cause] = {"mpi": "mpi", "openmp": "openmp", "device": "device"}
+# Causes whose time needs no samples.
+MEASURED: tuple[Cause, ...] = ("run-queue", "suspended")
 # Functions in which threads begin.
 BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
 
@@ -81,7 +83,9 @@ class CauseWaits:
     Attributes:
         cause: one of CAUSES.
         seconds: of all threads, off the processors.
+        error_s: standard error of these seconds, because waits are sampled.
         share: of the time of the phase's busy threads.
+        share_error: standard error of that.
         spinning_s: CPU seconds of all threads in library functions that poll for the same cause.
         threads: numbers of the threads that wait, longest first.
         paths: longest first.
@@ -90,6 +94,8 @@ class CauseWaits:
     cause: Cause
     seconds: float
     share: float
+    error_s: float = 0.0
+    share_error: float = 0.0
     spinning_s: float = 0.0
     threads: tuple[int, ...] = ()
     paths: tuple[WaitPath, ...] = ()
@@ -213,13 +219,39 @@ def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result:
 
 @dataclass(frozen=True)
 class ThreadWaits:
-    """Seconds of waits in a phase by thread, (t, w + 1); the last column is of waits that no sample found."""
+    """Seconds of waits in a phase by thread, (t, w + 1); the last column is of waits that no sample found.
+
+    Attributes:
+        threads: (t,) their numbers.
+        seconds: (t, w + 1) of each wait.
+        estimated: (t, w + 1) those of spans that are not one wait.
+        delayed: (t,) ready to run, without a processor.
+        wall: (t,) observed.
+        waited: (t,) in any wait.
+        spans: (t,) number of spans that are not one wait.
+        squares: (t,) sum of the squares of the seconds waited in them.
+    """
 
     threads: IntArray
     seconds: FloatArray
+    estimated: FloatArray
     delayed: FloatArray
     wall: FloatArray
     waited: FloatArray
+    spans: FloatArray
+    squares: FloatArray
+
+    def variance(self, members: BoolArray) -> FloatArray:
+        """Return the variance of the seconds in some waits, (t,): each span is in them or not, as if drawn.
+
+        Args:
+            members: (w + 1,) marks them.
+        """
+        total = np.maximum(self.estimated.sum(axis=1), 1e-9)
+        part = np.clip(self.estimated[:, members].sum(axis=1) / total, 0.0, 1.0)
+        likely = (part * self.spans + 1) / (self.spans + 2)  # no sample of a wait does not prove that there is none
+        variance: FloatArray = likely * (1 - likely) * self.squares
+        return variance
 
     @property
     def busy(self) -> BoolArray:
@@ -258,10 +290,22 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
     missing += (missing.sum(axis=1, keepdims=True) <= 0) * seconds
     missing[missing.sum(axis=1) <= 0, -1] = 1.0
     seconds += missing * (undecided / missing.sum(axis=1))[:, None]
-    delayed, wall = np.zeros(len(threads)), np.zeros(len(threads))
-    np.add.at(delayed, row, waits.delayed_s[use] * part)
-    np.add.at(wall, row, inside[use])
-    return ThreadWaits(threads, seconds, delayed, wall, seconds.sum(axis=1))
+    known = np.zeros(shape)
+    np.add.at(known, (row[is_one_wait], last[is_one_wait]), waited[is_one_wait])
+
+    def by_thread(values: FloatArray) -> FloatArray:
+        return np.bincount(row, weights=values, minlength=len(threads)).astype(np.float64)
+
+    return ThreadWaits(
+        threads=threads,
+        seconds=seconds,
+        estimated=np.maximum(seconds - known, 0.0),
+        delayed=by_thread(waits.delayed_s[use] * part),
+        wall=by_thread(inside[use]),
+        waited=seconds.sum(axis=1),
+        spans=by_thread(np.where(is_one_wait, 0.0, 1.0)),
+        squares=by_thread(np.where(is_one_wait, 0.0, waited**2)),
+    )
 
 
 def _of_phase(
@@ -283,8 +327,19 @@ def _of_phase(
         order = np.argsort(-by_thread, kind="stable")
         longest = table.threads[order[by_thread[order] > 0]]
         paths = _paths(waits, kinds, table, np.flatnonzero(of_cause[:-1]), inside, profile)
-        share = float(by_thread[busy].sum()) / wall_s
-        causes.append(CauseWaits(cause, total, share, spun, tuple(longest.tolist()), paths))
+        variance = np.zeros(len(by_thread)) if cause in MEASURED else table.variance(of_cause)
+        causes.append(
+            CauseWaits(
+                cause=cause,
+                seconds=total,
+                share=float(by_thread[busy].sum()) / wall_s,
+                error_s=float(np.sqrt(variance.sum())),
+                share_error=float(np.sqrt(variance[busy].sum())) / wall_s,
+                spinning_s=spun,
+                threads=tuple(longest.tolist()),
+                paths=paths,
+            )
+        )
     causes.sort(key=lambda each: (-each.share, -each.seconds))
     share = float((table.waited + table.delayed)[busy].sum()) / wall_s
     return PhaseWaits(

@@ -49,6 +49,8 @@ NAMES: dict[Cause, str] = {
 # A smaller share of a phase's time is in no sentence, and a smaller one of a path in its cause.
 WORTH, WORTH_PATH = 0.01, 0.2
 MOST_NAMED, MOST_CALLERS, MOST_LANES = 3, 2, 4
+# Standard errors are shown from this part of a share on.
+SHOWN_ERROR = 0.05
 # The share of samples left out from which it is worth a note.
 THINNED = 0.05
 
@@ -103,7 +105,9 @@ def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[st
     return {
         each.cause: {
             "seconds": each.seconds,
+            "error_s": each.error_s,
             "share": each.share,
+            "share_error": each.share_error,
             "spinning_s": each.spinning_s,
             "threads": list(each.threads),
             "paths": [_path_value(path, waits, places) for path in each.paths],
@@ -194,8 +198,9 @@ def _time_owner(phase: PhaseWaits) -> str:
 
 
 def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
-    """Return "locks 40 % (pthread_mutex_lock in step (step.c:20) < main; held by thread 1 in usleep < holder)"."""
-    text = f"{NAMES[cause.cause]} {percent(cause.share)}"
+    """Return "locks 40 % +- 3 % (pthread_mutex_lock in step (a.c:20) < main; held by thread 1 in usleep < holder)"."""
+    error = f" +- {percent(cause.share_error)}" if cause.share_error > SHOWN_ERROR * cause.share else ""
+    text = f"{NAMES[cause.cause]} {percent(cause.share)}{error}"
     total = sum(path.seconds for path in cause.paths)
     paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
     clauses = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]

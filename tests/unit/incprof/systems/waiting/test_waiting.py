@@ -235,11 +235,16 @@ def test_shares_over_time_are_of_the_bins_that_spans_lie_in() -> None:
     }
 
 
-def test_short_waits_between_which_a_thread_runs_have_their_share() -> None:
-    """Phases of 30 ms, by turns: reads of 0.3 ms, one each millisecond, between which the thread runs; one sleep."""
-    rng = np.random.default_rng(7)
+def reads_and_sleeps(seed: int, until: float) -> list[tuple[int, ...]]:
+    """Phases of 30 ms, by turns: reads of 0.3 ms, one each millisecond, between which the thread runs; one sleep.
+
+    Args:
+        seed: of the moments of samples.
+        until: milliseconds.
+    """
+    rng = np.random.default_rng(seed)
     spans, begin = [], 0.0
-    while begin < 100_000:  # milliseconds
+    while begin < until:
         end = round(begin + rng.uniform(5, 15), 3)
         state, call = (
             (BLOCKED, SLEEP) if end % 60 >= 30 else (BLOCKED, READ) if end % 1 < 0.3 else (NOT_BLOCKED, NOTHING)
@@ -250,8 +255,27 @@ def test_short_waits_between_which_a_thread_runs_have_their_share() -> None:
             (round(begin * MS), round((end - begin) * MS), 0, round(waited * MS), 0, 4 + state, 0, call + 1, kind, 0)
         )
         begin = end
-    found = seconds_of(*spans)
+    return spans
+
+
+def test_short_waits_between_which_a_thread_runs_have_their_share() -> None:
+    found = seconds_of(*reads_and_sleeps(seed=7, until=100_000))
     assert found["io"] / sum(found.values()) == pytest.approx(9 / 39, abs=0.015)
+
+
+def test_the_standard_error_covers_the_spread_of_repeated_recordings() -> None:
+    found, errors = [], []
+    for seed in range(60):
+        waits = waits_of(*reads_and_sleeps(seed, until=2000))
+        kinds = kinds_of(waits)
+        table = waits_by_thread(waits, kinds, waits.end_s - waits.begin_s)
+        of_files = np.array([*(reason.cause == "io" for reason in kinds.reason), False])
+        found.append(table.seconds[0, of_files].sum())
+        errors.append(float(np.sqrt(table.variance(of_files)[0])))
+    assert 0.4 * np.mean(errors) <= np.std(found) <= 1.1 * np.mean(errors)  # less: samples are spread over the time
+    alone = waits_of(span(0, 1000, state=ONE_WAIT, call=SLEEP))
+    kinds = kinds_of(alone)
+    assert waits_by_thread(alone, kinds, np.ones(1)).variance(np.array([True, False])).tolist() == [0.0]
 
 
 def waited_until(time: float) -> float:
@@ -262,7 +286,7 @@ def waited_until(time: float) -> float:
 
 def test_waits_that_no_sample_found_are_no_cause_in_the_table() -> None:
     def phase(cause: Cause) -> PhaseWaits:
-        return PhaseWaits(0, 1.0, 1, (0,), 0.3, (CauseWaits(cause, 0.3, 0.3, 0.0, (0,), ()),))
+        return PhaseWaits(0, 1.0, 1, (0,), 0.3, (CauseWaits(cause, 0.3, 0.3, threads=(0,)),))
 
     assert _shown(phase("unknown")) == "30 %"
     assert _shown(phase("lock")) == "30 %, locks"
