@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account.h"
 #include "closing_line.h"
 #include "collection.h"
 #include "end_signals.h"
@@ -203,12 +204,14 @@ void collector_start(enum start start)
     if (started)
         return;
     started = true;
+    uint64_t start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!prepare(start)) {
         switch_set(SWITCH_OFF);
         return;
     }
     libc_at_fork(fork_prepare, fork_parent, fork_child);
     begin(false, "cannot start the interval thread, not recording");
+    account_charge_start(sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
     libc_at_quick_exit(collector_stop); /* exit calls _mcleanup itself */
 }
 

@@ -1,5 +1,5 @@
-/* Thread safety: `spent`, `thinning`, `wrappers_ns` and `due_ns` are atomic. The rest belongs to the thread that has
- * set `is_updating`; who finds it set leaves the update to that thread. */
+/* Thread safety: `spent`, `rest_ns`, `start_ns`, `thinning`, `wrappers_ns` and `due_ns` are atomic. The rest belongs to
+ * the thread that has set `is_updating`; a thread that finds it set leaves the update to that one. */
 #define _GNU_SOURCE
 #include "account.h"
 
@@ -15,6 +15,8 @@
 #define PART_OF_WALL 8
 /* What was spent too much or too little is made up for over so much CPU time. */
 #define AHEAD_NS 1000000000
+/* The start's cost is spread over so much CPU time. */
+#define START_NS 10000000000u
 /* Costs are those of the last quarter to half of a second of CPU time. */
 #define RECENT_NS 500000000u
 /* Of the budget, so much is left to the parts that can be thinned, whatever the others have spent. */
@@ -28,14 +30,14 @@
 
 static uint64_t spent[ACCOUNT_PARTS];
 static uint32_t thinning[ACCOUNT_PARTS] = {[0 ... ACCOUNT_PARTS - 1] = ACCOUNT_ALL};
-static uint64_t wrappers_ns, due_ns;
+static uint64_t rest_ns, start_ns, wrappers_ns, due_ns;
 static bool is_updating;
 
 static uint64_t budget_ppm; /* of the CPU time */
-static uint64_t last_cpu_ns, last_ns, last_worker_ns;
+static uint64_t last_cpu_ns, last_ns, last_worker_ns, last_rest_ns;
 static uint64_t time_ns; /* of the run: CPU time, or a part of the time that passed */
 static struct {
-    uint64_t time_ns, worker_ns;
+    uint64_t time_ns, fixed_ns;        /* the latter: of the interval thread and the rest */
     uint64_t wanted_ns[ACCOUNT_PARTS]; /* cost without thinning */
 } recent;
 static uint64_t spent_before[ACCOUNT_PARTS];
@@ -53,7 +55,7 @@ void account_begin(const struct config *config)
     memset(&recent, 0, sizeof recent);
     for (size_t part = 0; part < ACCOUNT_PARTS; part++)
         thinning[part] = ACCOUNT_ALL;
-    wrappers_ns = time_ns = last_worker_ns = 0;
+    rest_ns = start_ns = wrappers_ns = time_ns = last_worker_ns = last_rest_ns = 0;
     is_updating = false;
     last_cpu_ns = process_cpu_ns();
     last_ns = monotonic_ns();
@@ -79,7 +81,8 @@ static uint64_t note_spent(uint64_t now_ns, uint64_t cpu_ns)
     more_ns = more_ns > of_wall_ns ? more_ns : of_wall_ns;
     time_ns += more_ns;
     recent.time_ns += more_ns;
-    recent.worker_ns += worker_ns > last_worker_ns ? worker_ns - last_worker_ns : 0;
+    uint64_t so_far_rest_ns = __atomic_load_n(&rest_ns, __ATOMIC_RELAXED);
+    recent.fixed_ns += (worker_ns > last_worker_ns ? worker_ns - last_worker_ns : 0) + so_far_rest_ns - last_rest_ns;
     for (size_t part = 0; part < ACCOUNT_PARTS; part++) {
         uint64_t so_far_ns = __atomic_load_n(&spent[part], __ATOMIC_RELAXED);
         recent.wanted_ns[part] += (so_far_ns - spent_before[part]) * thinning[part] / ACCOUNT_ALL;
@@ -89,13 +92,14 @@ static uint64_t note_spent(uint64_t now_ns, uint64_t cpu_ns)
     last_ns = now_ns;
     last_cpu_ns = cpu_ns;
     last_worker_ns = worker_ns;
+    last_rest_ns = so_far_rest_ns;
     return sum_ns;
 }
 
 static void forget_half(void)
 {
     recent.time_ns /= 2;
-    recent.worker_ns /= 2;
+    recent.fixed_ns /= 2;
     for (size_t part = 0; part < ACCOUNT_PARTS; part++)
         recent.wanted_ns[part] /= 2;
 }
@@ -147,16 +151,24 @@ static uint32_t thinning_to(uint64_t wanted, uint64_t level, uint64_t most)
     return (uint32_t)(factor < most * ACCOUNT_ALL ? factor : most * ACCOUNT_ALL);
 }
 
+/* Return what has been spent beside the parts. */
+static uint64_t others_ns(void)
+{
+    uint64_t start_part = time_ns < START_NS ? time_ns : START_NS;
+    return last_worker_ns + last_rest_ns + __atomic_load_n(&wrappers_ns, __ATOMIC_RELAXED) +
+           __atomic_load_n(&start_ns, __ATOMIC_RELAXED) * (start_part / MILLION) / (START_NS / MILLION);
+}
+
 /* Return the share of the CPU time ahead that is left to the parts that can be thinned. */
 static uint64_t pool_ppm(uint64_t of_parts_ns)
 {
-    uint64_t spent_ns = of_parts_ns + last_worker_ns + __atomic_load_n(&wrappers_ns, __ATOMIC_RELAXED);
+    uint64_t spent_ns = of_parts_ns + others_ns();
     uint64_t program_ns = time_ns > spent_ns ? time_ns - spent_ns : 0;
     int64_t balance_ns = (int64_t)(program_ns / MILLION * budget_ppm) - (int64_t)spent_ns;
     int64_t balance = balance_ns / (AHEAD_NS / (int64_t)MILLION);
-    int64_t budget = (int64_t)budget_ppm, worker = (int64_t)ppm(recent.worker_ns);
+    int64_t budget = (int64_t)budget_ppm, fixed = (int64_t)ppm(recent.fixed_ns);
     /* What the interval thread does at the start and the end of an interval is in the balance once it is done. */
-    int64_t pool = budget + balance - (worker < budget / 2 ? worker : budget / 2);
+    int64_t pool = budget + balance - (fixed < budget / 2 ? fixed : budget / 2);
     return (uint64_t)(pool > budget / LEAST_PART ? pool : budget / LEAST_PART);
 }
 
@@ -171,6 +183,16 @@ static void update(uint64_t now_ns)
     }
     if (recent.time_ns > RECENT_NS)
         forget_half();
+}
+
+void account_charge_rest(uint64_t ns)
+{
+    __atomic_fetch_add(&rest_ns, ns, __ATOMIC_RELAXED);
+}
+
+void account_charge_start(uint64_t ns)
+{
+    __atomic_store_n(&start_ns, ns, __ATOMIC_RELAXED);
 }
 
 void account_update(void)

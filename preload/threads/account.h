@@ -2,9 +2,9 @@
  * program's CPU time (2 % unless INCPROF_OVERHEAD is set), over the whole run.
  *
  * Every part of the recording that can take fewer samples charges what each has cost. What they may cost together is
- * the budget less what the other parts cost (the interval thread, the wrappers). It is divided so that no part may cost
- * more than a common level (ticks three times as much), and parts below it are not thinned: a part that costs nothing
- * loses nothing.
+ * the budget less what the rest costs (the start, the signals, the interval thread, the wrappers). It is divided so
+ * that no part may cost more than a common level (ticks three times as much), and parts below it are not thinned: a
+ * part that costs nothing loses nothing.
  *
  * Async-signal-safe and thread-safe, except account_begin.
  */
@@ -34,6 +34,13 @@ uint32_t account_thinning(enum account_part part);
 
 /* Set the CPU time in wrappers so far, which can be less than before: it is estimated. Interval thread. */
 void account_set_wrappers(uint64_t ns);
+
+/* Charge what no part can save: the kernel's work for signals. */
+void account_charge_rest(uint64_t ns);
+
+/* Charge the start of the recording. Its cost is spread over ten seconds of the run: the first phases of a program are
+ * not to have fewer samples for it. */
+void account_charge_start(uint64_t ns);
 
 /* Divide the budget anew, if that is due. Called by account_charge, too. */
 void account_update(void);

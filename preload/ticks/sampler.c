@@ -19,6 +19,8 @@
  * to 50 us (SAMPLER_LONGEST_NS) at a time: a longer walk is cut (path.h), and ticks without credit are added to the
  * next sample. It is charged by the thread's CPU clock, whatever the time was used for. */
 #define SHARE 50
+/* What the kernel takes for a signal besides: the expiry of its timer, its frame, the return from the handler. */
+#define SIGNAL_NS 5000
 
 static enum sample_kind kind_of_leaf(const struct cursor *cursor)
 {
@@ -151,6 +153,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         ticker_forget_thread(thread);
         return;
     }
+    account_charge_rest(SIGNAL_NS);
     if (is_dense_sample) {
         if (number == own_signal() && switch_is_sampling())
             sample_thread(thread, context);

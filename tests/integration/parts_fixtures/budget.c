@@ -1,6 +1,7 @@
 /* The account of the recording, on simulated clocks. Arguments: updates, 10 ms of the program's CPU time apart; then
  * what the interval thread, ticks and the events of two extensions cost in each without thinning, in microseconds; from
- * which update on the first extension has events, and until which; what the interval thread's samples of waits cost.
+ * which update on the first extension has events, and until which; what the interval thread's samples of waits cost;
+ * what the signals of each update cost, and what the start did, which is no part of what is printed.
  * Prints the share of the program's CPU time that the recording took, in millionths, then the thinning of ticks, of
  * both extensions and of waits. */
 #include <stdio.h>
@@ -34,14 +35,17 @@ static uint64_t charge(enum account_part part, uint64_t us)
 int main(int count, char **words)
 {
     const struct config config = {.budget = 2000000000u};
-    uint64_t value[8] = {0}, own_ns = 0;
-    for (int i = 1; i < count && i < 9; i++)
+    uint64_t value[10] = {0}, own_ns = 0;
+    for (int i = 1; i < count && i < 11; i++)
         value[i - 1] = strtoull(words[i], NULL, 10);
     account_begin(&config);
+    account_charge_start(value[9] * 1000);
     for (uint64_t step = 0; step < value[0]; step++) {
         uint64_t spent_ns = value[1] * 1000;
         worker_ns += spent_ns;
         spent_ns += charge(ACCOUNT_TICKS, value[2]);
+        account_charge_rest(value[8] * 1000);
+        spent_ns += value[8] * 1000;
         if (step >= value[5] && step < value[6])
             spent_ns += charge(ACCOUNT_EVENTS, value[3]);
         spent_ns += charge(ACCOUNT_EVENTS + 1, value[4]);

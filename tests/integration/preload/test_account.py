@@ -34,9 +34,11 @@ def spend(
     begin: int = 0,
     end: int = 10**6,
     waits: int = 0,
+    signals: int = 0,
+    start: int = 0,
 ) -> list[int]:
     """Return the millionths of CPU time taken, and the thinning of ticks, of events, of other events and of waits."""
-    words = [str(word) for word in (updates, worker, ticks, events, others, begin, end, waits)]
+    words = [str(word) for word in (updates, worker, ticks, events, others, begin, end, waits, signals, start)]
     out = subprocess.run([account, *words], check=True, capture_output=True, text=True).stdout
     return [int(word) for word in out.split()]
 
@@ -76,6 +78,21 @@ def test_samples_of_waits_share_the_budget(account: Path) -> None:
     share, ticks, _, _, waits = spend(account, 3000, 150, 100, 0, 0, waits=100)
     assert 16 < waits <= 32, "at most half of the samples are left out"
     assert share * 1e-6 <= 0.031
+
+
+def test_signals_and_the_start_are_part_of_the_budget(account: Path) -> None:
+    """Fewer events pay for them; the start's 40 ms within 10 s, so that the first phases keep their samples."""
+    alone = spend(account, 1000, 40, 30, 5000, 0)
+    share, ticks, thinned, *_ = spend(account, 1000, 40, 30, 5000, 0, signals=50)
+    assert abs(share - alone[0]) < 200
+    assert ticks == 16
+    assert thinned > 1.2 * alone[2]
+    start_us = 40_000
+    share, ticks, *_ = spend(account, 100, 40, 30, 5000, 0, start=start_us)
+    assert ticks == 16
+    assert abs(share - spend(account, 100, 40, 30, 5000, 0)[0]) < 4500, "a tenth after a second"
+    share, *_ = spend(account, 1000, 40, 30, 5000, 0, start=start_us)
+    assert 0.0195 <= share * 1e-6 + start_us / 10e6 <= 0.0205
 
 
 def test_events_are_counted_once(build: Build, record: Record) -> None:
