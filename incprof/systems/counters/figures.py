@@ -1,4 +1,4 @@
-"""Events by the names that `incprof sample` and perf give them, and the figures made of them: a row for each.
+"""Names of events in tables and in recordings, and the figures made of them: a row for each.
 
 A new figure is a row of FIGURES: text, JSON and page show it where its events were counted.
 """
@@ -13,6 +13,31 @@ import numpy as np
 from incprof.model import BoolArray, FloatArray
 from incprof.model.series import canonical, event_of
 
+# Numbers of the counters in a recording (docs/reference/formats.md, kind 12).
+MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, USER_NS, SYSTEM_NS, RESIDENT, PEAK, TASK_CLOCK, MIGRATIONS = range(1, 11)
+# Events of groups, from number 10 on.
+EVENTS = (
+    "cpu-migrations", "cycles", "instructions", "cache-references", "cache-misses", "branch-misses",
+    "slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound", "topdown-mem-bound",
+    *(f"fp-arith-inst-retired.{width}-double" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
+    *(f"fp-arith-inst-retired.{width}-single" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
+    "fp-ret-sse-avx-ops.all", "ex-ret-ops", "de-src-op-disp.all",
+    "de-no-dispatch-per-slot.no-ops-from-frontend", "de-no-dispatch-per-slot.backend-stalls",
+    "topdown-heavy-ops", "topdown-br-mispredict", "topdown-fetch-lat",
+    "ex-no-retire.not-complete", "ex-no-retire.load-not-complete",
+    "cpu-slots", "stall-slot-frontend", "stall-slot-backend", "op-retired", "op-spec",
+)  # fmt: skip
+ENERGY = MIGRATIONS + len(EVENTS)
+NUMBERS = ENERGY + 1
+# Columns of a recording, and the numbers that they are sums of.
+COUNTS = {
+    "minor-faults": (MINOR,),
+    "major-faults": (MAJOR,),
+    "context-switches": (VOLUNTARY, INVOLUNTARY),
+    **{name: (number,) for number, name in enumerate(EVENTS, start=MIGRATIONS)},
+}
+# Processors busy, by the time that was counted.
+SHARES = {"cpu": (USER_NS, SYSTEM_NS), "user": (USER_NS,), "system": (SYSTEM_NS,)}
 # Both run at a fixed rate while the processor works.
 FIXED_RATE = {"bus-cycles": "ref-cycles"}
 

@@ -15,34 +15,11 @@ from incprof.model.series import CounterSeries, Power
 from incprof.readers.stream.interval_images import COUNTERS, IntervalImage, interval_images
 from incprof.study.run_counters import SampledCounters
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase
+from incprof.systems.counters.figures import COUNTS, ENERGY, NUMBERS, PEAK, RESIDENT, SHARES
 
-# Numbers of the format.
-MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, USER_NS, SYSTEM_NS, RESIDENT, PEAK, TASK_CLOCK, MIGRATIONS = range(1, 11)
-# Events of groups, from number 10 on.
-EVENTS = (
-    "cpu-migrations", "cycles", "instructions", "cache-references", "cache-misses", "branch-misses",
-    "slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound", "topdown-mem-bound",
-    *(f"fp-arith-inst-retired.{width}-double" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
-    *(f"fp-arith-inst-retired.{width}-single" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
-    "fp-ret-sse-avx-ops.all", "ex-ret-ops", "de-src-op-disp.all",
-    "de-no-dispatch-per-slot.no-ops-from-frontend", "de-no-dispatch-per-slot.backend-stalls",
-    "topdown-heavy-ops", "topdown-br-mispredict", "topdown-fetch-lat",
-    "ex-no-retire.not-complete", "ex-no-retire.load-not-complete",
-    "cpu-slots", "stall-slot-frontend", "stall-slot-backend", "op-retired", "op-spec",
-)  # fmt: skip
-ENERGY = MIGRATIONS + len(EVENTS)
-NUMBERS = ENERGY + 1
 # Name of the column of power.
 RAPL = "rapl-watts"
 RAPL_NOTE = "energy is that of the node's processors and their memory (RAPL), with all that runs there"
-COUNTS = {
-    "minor-faults": (MINOR,),
-    "major-faults": (MAJOR,),
-    "context-switches": (VOLUNTARY, INVOLUNTARY),
-    **{name: (number,) for number, name in enumerate(EVENTS, start=MIGRATIONS)},
-}
-# Processors busy, by the time that was counted.
-SHARES = {"cpu": (USER_NS, SYSTEM_NS), "user": (USER_NS,), "system": (SYSTEM_NS,)}
 
 
 def read_by_phase(sampled: SampledCounters) -> CountersByPhase:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.readers.stream.interval_images import IntervalImage
-from incprof.systems.counters.read import NUMBERS, PEAK, RESIDENT, _rows, recorded_counters
+from incprof.systems.counters.figures import NUMBERS, PEAK, RESIDENT
+from incprof.systems.counters.read import _rows, recorded_counters
 from tests.unit.streamwriter import Sample, StreamWriter, varint
 
 COUNTERS = 12
