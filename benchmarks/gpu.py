@@ -22,11 +22,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.measure import Result
+from incprof.analysis.phase_result import PhaseResult
+from incprof.model import IntervalProfile
 from incprof.readers.stream.interval_images import recorded_paths
-from incprof.systems.gpu.analyse import kernel_uses
+from incprof.study.study import Study
+from incprof.systems.gpu.analyse import gpu_by_phase, kernel_uses
 from incprof.systems.gpu.launches import functions_to, kernel_name
 from incprof.systems.gpu.read import HOST, RECORDED, GpuActivity, read_gpu
 
@@ -49,6 +54,21 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
+class PhaseTruth:
+    """What a program did between two times.
+
+    Attributes:
+        start_s: seconds on the clock of the machine.
+        end_s: likewise.
+        amounts: busy_s and waiting_s in seconds, copied in bytes; those that the program does not know are left out.
+    """
+
+    start_s: float
+    end_s: float
+    amounts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Truth:
     """What a program printed.
 
@@ -56,11 +76,13 @@ class Truth:
         values: `NAME NUMBER` lines.
         kernels: number and nanoseconds by kernel, of lines `kernel NAME NUMBER NS`.
         stderr: what it wrote there, with the recorder's lines.
+        phases: by name, of lines `phase NAME START_NS END_NS BUSY_NS WAITED_NS COPIED`, of which 0 is unknown.
     """
 
     values: Mapping[str, float]
     kernels: Mapping[str, tuple[int, float]]
     stderr: str = ""
+    phases: Mapping[str, PhaseTruth] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,15 +127,19 @@ class Bench:
 
 def truth_of(text: str, stderr: str = "") -> Truth:
     """Read what a program printed; other lines are left out."""
-    values, kernels = dict[str, float](), dict[str, tuple[int, float]]()
+    values, kernels, phases = dict[str, float](), dict[str, tuple[int, float]](), dict[str, PhaseTruth]()
     for line in text.splitlines():
         words = line.split()
         with suppress(ValueError):
             if len(words) == 4 and words[0] == "kernel":
                 kernels[words[1]] = (int(words[2]), float(words[3]))
+            elif len(words) == 7 and words[0] == "phase":
+                start_s, end_s, busy_s, waiting_s = (int(word) * 1e-9 for word in words[2:6])
+                amounts = {"busy_s": busy_s, "waiting_s": waiting_s, "copied": float(words[6])}
+                phases[words[1]] = PhaseTruth(start_s, end_s, {name: one for name, one in amounts.items() if one})
             elif len(words) == 2:
                 values[words[0]] = float(words[1])
-    return Truth(values, kernels, stderr)
+    return Truth(values, kernels, stderr, phases)
 
 
 def activities(directory: Path) -> dict[str, GpuActivity]:
@@ -169,6 +195,35 @@ def against_truth(truth: Truth, found: GpuActivity) -> list[Result]:
     rows.append(_near("time that the host waits, against its clock", waited_s, truth.values["waited_ns"] * 1e-9, "s"))
     rows.append(_near("bytes copied", float(found.copies.bytes.sum()), truth.values["copied"], "B"))
     return rows
+
+
+def by_phase(
+    truths: Mapping[str, PhaseTruth], found: GpuActivity, profile: IntervalProfile, result: PhaseResult
+) -> list[Result]:
+    """Compare what the answer says of each phase with what the program did in it.
+
+    Where the answer has one phase for several of the program's, their sums are compared.
+    """
+    begin_s = float(profile.metadata.raw["start_mono_ns"]) * 1e-9
+    names = dict[int, list[str]]()
+    for name, one in truths.items():
+        low, high = np.maximum(profile.start_s, one.start_s - begin_s), np.minimum(profile.end_s, one.end_s - begin_s)
+        inside = np.maximum(high - low, 0.0)
+        in_phase = [float(inside[result.labels == number].sum()) for number in range(result.k)]
+        names.setdefault(int(np.argmax(in_phase)), []).append(name)
+    rows = []
+    for each in gpu_by_phase(found, profile, result):
+        own = [truths[name] for name in names.get(each.id, [])]
+        copied = sum(copy.bytes for copy in each.copies)
+        reached = {"busy_s": each.busy_s, "waiting_s": each.waiting_s, "copied": copied}
+        for key, (what, unit) in AMOUNTS.items():
+            if own and all(key in one.amounts for one in own):
+                truth = sum(one.amounts[key] for one in own)
+                rows.append(_near(f"phase of {' and '.join(names[each.id])}: {what}", reached[key], truth, unit))
+    return rows
+
+
+AMOUNTS = {"busy_s": ("device busy", "s"), "waiting_s": ("host waits", "s"), "copied": ("bytes copied", "B")}
 
 
 def _near(what: str, reached: float, truth: float, unit: str) -> Result:
@@ -247,7 +302,8 @@ def phases_rows(bench: Bench, program: Path, scale: int) -> list[Result]:
     """Measure a program of known phases."""
     alone, recorded, directory = _pairs(bench, program, str(scale))
     ((path, found),) = activities(directory).items()
-    rows = against_truth(recorded[-1], found)
+    study = Study(directory)
+    rows = [*against_truth(recorded[-1], found), *by_phase(recorded[-1].phases, found, study.profile, study.phases())]
     return [*rows, launching_paths(path, directory, LAUNCHED_BY), whole_run("gpu_phases.cu", alone, recorded)]
 
 

@@ -1,7 +1,8 @@
 // Phases of known work on a GPU, with their truth measured by events and by the host's clock: kernels that the host waits
 // for one by one, batches of kernels, copies, and batches beside work of the host. Host-only work separates them.
 //
-// Output: `kernels`, `copied` (bytes), `waited_ns`, `wall_ns`; and for each kernel `kernel NAME COUNT NS`.
+// Output: `kernels`, `copied` (bytes), `waited_ns`, `wall_ns`; for each kernel `kernel NAME COUNT NS`; and for each phase
+// `phase NAME START_NS END_NS BUSY_NS WAITED_NS COPIED`, in which 0 stands for what is not measured.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -85,6 +86,16 @@ struct Timer {
     void print(const char *name, int count) { printf("kernel %s %d %.0f\n", name, count, ms * 1e6), kernels += count; }
 };
 
+// A phase, from here to its end.
+struct Phase {
+    unsigned long long start = now(), waited = waited_ns, bytes = copied;
+    void print(const char *name, double busy_ms)
+    {
+        printf("phase %s %llu %llu %.0f %llu %llu\n", name, start, now(), busy_ms * 1e6, waited_ns - waited,
+               copied - bytes);
+    }
+};
+
 __attribute__((noinline)) double host_work(int n)
 {
     double sum = 0;
@@ -96,6 +107,7 @@ __attribute__((noinline)) double host_work(int n)
 __attribute__((noinline)) void relax(float *a, float *b, int n, int steps)
 {
     Timer timer;
+    Phase phase;
     for (int i = 0; i < steps; i++) {
         timer.begin();
         smooth<<<(n + 255) / 256, 256>>>(a, b, n);
@@ -104,12 +116,14 @@ __attribute__((noinline)) void relax(float *a, float *b, int n, int steps)
         timer.add();
         std::swap(a, b);
     }
+    phase.print("relax", timer.ms);
     timer.print("smooth", steps);
 }
 
 __attribute__((noinline)) void products(float *a, float *b, float *c, int n, int steps)
 {
     Timer timer;
+    Phase phase;
     for (int i = 0; i < steps; i++) {
         timer.begin();
         for (int k = 0; k < 20; k++)
@@ -118,21 +132,25 @@ __attribute__((noinline)) void products(float *a, float *b, float *c, int n, int
         wait();
         timer.add();
     }
+    phase.print("products", timer.ms);
     timer.print("multiply", 20 * steps);
 }
 
 __attribute__((noinline)) void shuttle(std::vector<float> &host, float *a, int steps)
 {
+    Phase phase;
     for (int i = 0; i < steps; i++) {
         CHECK(cudaMemcpy(a, host.data(), host.size() * 4, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(host.data(), a, host.size() * 4, cudaMemcpyDeviceToHost));
     }
     copied += 2ull * steps * host.size() * 4;
+    phase.print("shuttle", 0);
 }
 
 __attribute__((noinline)) double overlap(float *a, float *b, float *c, int n, int steps)
 {
     Timer timer;
+    Phase phase;
     double sum = 0;
     for (int i = 0; i < steps; i++) {
         timer.begin();
@@ -143,6 +161,7 @@ __attribute__((noinline)) double overlap(float *a, float *b, float *c, int n, in
         wait();
         timer.add();
     }
+    phase.print("overlap", timer.ms);
     timer.print("multiply_beside", 20 * steps);
     return sum;
 }

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu import Bench, Failed, activities, against_truth, all_kernels, launching_paths, other_rows
+from benchmarks.gpu import (
+    Bench,
+    Failed,
+    activities,
+    against_truth,
+    all_kernels,
+    by_phase,
+    launching_paths,
+    other_rows,
+)
+from incprof.study.study import Study
 from tests.integration.conftest import Build
 
 
@@ -32,6 +43,23 @@ def test_a_run_is_compared_with_what_the_program_printed(bench: tuple[Bench, Pat
     assert rows["time of kernel relax, against events"].reached == "0.05 of 0.05 s"
     assert launching_paths(path, directory, {"relax": "relax"}).reached == "100.0%"
     assert launching_paths(path, directory, {"relax": "shuttle"}).met is False
+
+
+def test_phases_are_compared_with_what_the_program_did_in_them(bench: tuple[Bench, Path]) -> None:
+    runs, program = bench
+    # Records end when their word is read: each word's work is within its phase, which begins with host work.
+    busy = ["begin:1", "burn:1400", *["burn:50", "run:40:1000000:100000", "wait:20000000"] * 20, "end:1"]
+    words = ["burn:1500", *busy, "burn:1500"]
+    truth, directory = runs.record(program, *words)
+    ((_, found),) = activities(directory).items()
+    study = Study(directory)
+    rows = {row.what: row for row in by_phase(truth.phases, found, study.profile, study.phases())}
+    assert [*rows] == ["phase of phase-1: device busy", "phase of phase-1: host waits"]
+    assert all(row.met for row in rows.values()), rows
+    ((name, one),) = truth.phases.items()
+    wrong = {name: replace(one, amounts={"busy_s": one.amounts["busy_s"] * 1.03})}
+    (row,) = by_phase(wrong, found, study.profile, study.phases())
+    assert row.met is False
 
 
 def test_kernels_without_records_are_missed(bench: tuple[Bench, Path]) -> None:
