@@ -175,11 +175,13 @@ def _tools() -> Iterator[Finding]:
 def _gpus() -> Finding:
     """Check whether `record --gpu` would find what it needs; a device is not touched."""
     if not os.path.exists("/dev/nvidiactl"):
-        return Finding("GPU", "lacking", "no NVIDIA device, so record --gpu records HIP and OpenCL devices only")
+        return Finding("GPU", "lacking", "no NVIDIA device (only record --gpu of CUDA programs needs one)")
     other = os.environ.get(launch.INJECTION)
     if other and os.path.basename(other) != launch.GPU_LIBRARY:
         return Finding(
-            "GPU", "lacking", f"{launch.INJECTION} is set to {other}: record --gpu keeps it, and records nothing"
+            "GPU",
+            "lacking",
+            f"{launch.INJECTION} is set to {other}: record --gpu keeps it, and records nothing of CUDA",
         )
     named = os.environ.get("INCPROF_CUPTI")
     if named and not os.path.isfile(named):

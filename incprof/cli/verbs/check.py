@@ -101,6 +101,8 @@ GPU_TEXTS = {
     "driver": "CUDA's driver: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
     "hip": "HIP: record --gpu needs librocprofiler-sdk (ROCm 6.4 or later) in the loader's path (see incprof doctor)",
     "opencl": "OpenCL: record --gpu needs a loader with layers (ocl-icd 2.3.0 or later; see incprof doctor)",
+    "openmp": "OpenMP's target regions: record --gpu needs libcupti for those on CUDA devices, and libomp.so in the "
+    "loader's path for those on the host",
     "level_zero": "Level Zero: record --gpu records nothing of it; phases names the time in its waiting functions",
 }
 

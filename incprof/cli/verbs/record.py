@@ -77,8 +77,9 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"record: --{flag} needs a stream: leave out --format gmon")
     injected = os.environ.get(launch.INJECTION)
     is_foreign = injected and os.path.basename(injected) != launch.GPU_LIBRARY
-    if environment.get("INCPROF_GPU", "0") != "0" and is_foreign and environment.get("INCPROF_LOG") != "quiet":
-        say(f"record: {launch.INJECTION} is set already, to {injected}: GPU activity is not recorded")
+    is_gpu, is_first = environment.get("INCPROF_GPU", "0") != "0", not launch.launcher_rank(environment)
+    if is_gpu and is_first and is_foreign and environment.get("INCPROF_LOG") != "quiet":
+        say(f"record: {launch.INJECTION} is set already, to {injected}: nothing of CUDA is recorded")
     program = find_program(command[0])
     if program is None:
         return NOT_FOUND

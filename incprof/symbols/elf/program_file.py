@@ -98,7 +98,9 @@ def read_traits(path: str) -> Traits:
     )
 
 
-REACHES = {"hip": "libamdhip64.so", "opencl": "libOpenCL.so", "level_zero": "libze_loader.so"}
+REACHES = {
+    "hip": "libamdhip64.so", "opencl": "libOpenCL.so", "level_zero": "libze_loader.so", "openmp": "libomptarget.so",
+}  # fmt: skip
 
 
 def gpu_of(elf: ElfFile) -> str | None:
