@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--roofline", action="store_true",
-        help="measure operations and memory traffic per second, some seconds long, and keep them for phases --card",
+        help="measure operations and memory traffic per second for some seconds, and keep both for phases --card",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--table", choices=TABLES, help="which table (csv, parquet; default: profile)")
     parser.add_argument("--phase", type=int, metavar="N", help="only this phase (folded, speedscope, hatchet)")
-    parser.add_argument("--heartbeats", metavar="EKG-DIR", help="their rates and durations as well (trace)")
+    parser.add_argument("--heartbeats", metavar="EKG-DIR", help="add their rates and durations (trace)")
     parser.add_argument("--all-ranks", action="store_true", help="each rank as a process (trace)")
     add_phase_arguments(parser)
     expert_flags(parser, "--k")

@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--list", action="store_true", help="show what can be sampled here, and why not")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("-p", "--pid", type=process, metavar="PID", help="sample a process that runs, and its children")
+    what.add_argument("-p", "--pid", type=process, metavar="PID", help="sample a running process and its children")
     what.add_argument("--system", action="store_true", help="sample the whole machine, with its power")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
     expert_flags(parser, "--power-command", "--sysfs")

@@ -141,7 +141,7 @@ def _differences(
     """
     yield from other_ranks(signature.ranks, events.ranks)
     if events.app != signature.app:
-        yield f"the program is {events.app}, the signature is of {signature.app}"
+        yield f"the program is {events.app}, but the signature is of {signature.app}"
     if unknown_kinds:
         first = int(np.flatnonzero(events.kind == events.kinds.index(unknown_kinds[0]))[0])
         where = unknown_kinds[0].key.replace("@", " at ")

@@ -268,13 +268,13 @@ def differences(signed: Program, current: Program) -> Iterator[tuple[str, str]]:
     for name, build_id in signed.modules.items():
         other = current.modules.get(name, build_id)
         if other != build_id:
-            yield "binary", f"{name} is another build than the signature's ({other[:12]}, not {build_id[:12]})"
+            yield "binary", f"{name} is not the signature's build ({other[:12]}, not {build_id[:12]})"
 
 
 def other_ranks(ranks: int, ranks_now: int | None) -> Iterator[str]:
     """Yield a line if the number of ranks of a run is known and differs from the signature's."""
     if ranks_now is not None and ranks_now != ranks:
-        yield f"it runs on {ranks_now} ranks, the signature is of {ranks}: trace it on as many"
+        yield f"it runs on {ranks_now} ranks, but the signature is of {ranks}: run it on {ranks}"
 
 
 def _shown(arguments: tuple[str, ...]) -> str:

@@ -66,7 +66,7 @@ def add_detect_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("periodicity detector", "`incprof help dpd` explains the method")
     group.add_argument("--events", action="store_true", help="find loops of events, as incprof loops does")
     group.add_argument("--method", choices=("patterns", "dpd"), help="dpd: only the period, and since when (patterns)")
-    group.add_argument("--tolerance", action="store_const", const=True, help="as of incprof loops")
+    group.add_argument("--tolerance", action="store_const", const=True, help="as for incprof loops")
     expert(*group._group_actions)
 
 

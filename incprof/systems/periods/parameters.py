@@ -143,7 +143,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     expert(
         parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none"),
         parser.add_argument(
-            "--most", type=integer_parser(), metavar="N", help="refuse series of more samples (20000000)"
+            "--most", type=integer_parser(), metavar="N", help="refuse longer series (20000000 samples)"
         ),
         parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)"),
         parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded"),

@@ -107,7 +107,7 @@ def _scaled(series: FloatArray) -> tuple[FloatArray, float]:
     """Return the series as contiguous doubles over a power of two, so that no square overflows, and that power."""
     x = np.ascontiguousarray(series, dtype=np.float64)
     if x.ndim != 1:
-        raise ValueError(f"a series has one dimension, this one {x.ndim}")
+        raise ValueError(f"a series has one dimension, but this one has {x.ndim}")
     if not np.isfinite(x).all():
         raise ValueError("the series holds values that are not finite")
     largest = float(np.abs(x).max(initial=0.0))

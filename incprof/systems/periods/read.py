@@ -93,7 +93,7 @@ def series_of(
     elif Path(path).is_dir():
         series = _recorded(path, request, listener, rank, exe, libs)
     elif rank is not None or exe is not None:
-        raise UsageError(f"--rank and --exe are for directories, and {path} is none")
+        raise UsageError(f"--rank and --exe are for directories, but {path} is not one")
     else:
         series = read_series(path, request)
     return series if interval_s is None else replace(series, interval_s=interval_s)

@@ -127,7 +127,7 @@ def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_pa
     signature = json.loads((halo / "a.signature").read_text())
     for rank in range(RANKS):
         (halo / "a.signature").write_text(json.dumps(signature | {"rank": rank}))
-        refused(predicted(mpi, halo, program, *words, ranks=RANKS - 1), "2 ranks, the signature is of 3")
+        refused(predicted(mpi, halo, program, *words, ranks=RANKS - 1), "2 ranks, but the signature is of 3")
     (halo / "a.signature").write_text(json.dumps(signature))
     # Text has no prediction where nothing was measured.
     command = [*INCPROF, "predict", "a.signature", "-o", halo / "here", "--", *mpi.launch(RANKS - 1, program, *words)]
