@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TextIO
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -143,9 +144,10 @@ def write_ribbon(console: Console, run: RunSummary, result: PhaseResult, suspens
     for label, length in runs(cells):
         line.append(sign(label) * length, style=style(label) if label != SUSPENDED else "")
     console.print(line, soft_wrap=True)
-    signs = legend(result.spent)
-    if result.spent is not None and signs:
-        kinds = _cells(result.spent, console.width, result.end_s, suspensions)
+    kinds = [] if result.spent is None else _cells(result.spent, console.width, result.end_s, suspensions)
+    # Intervals that are narrower than a cell may have none.
+    signs = legend(np.array([kind for kind in kinds if kind != SUSPENDED], dtype=np.int64))
+    if signs:
         console.print("".join(sign_of(k) if k != SUSPENDED else " " for k in kinds).rstrip(), soft_wrap=True)
     end = duration(run.duration_s)
     console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,15 @@ def test_colour_only_on_request():
 def test_waiting_is_reported():
     out = text(rows(*(["a=100"] * 10 + ["a=0"] * 5)))
     assert "(off the CPU)" in out
+
+
+def test_signs_that_no_cell_has_are_not_explained():
+    profile = rows(*(["a=100"] * 400 + ["a=0"]))
+    spent = replace(find_phases(profile), spent=np.array([0] * 400 + [3]))
+    for width, explained in ((401, True), (60, False)):
+        out = io.StringIO()
+        write_text(summarise(profile, 1), spent, out, width=width)
+        assert ("most of an interval" in out.getvalue()) == explained
 
 
 def test_markup_in_names_is_text():
