@@ -26,6 +26,10 @@ FAR, FARTHEST = 10.0, 1000.0
 # Rows of a condition listed in one line.
 SAID = 4
 BETWEEN = "between phases"
+# An interval of a change that is so many times as wide as the variation from run to run is not due to that.
+WIDE = 12
+# Fewer intervals of a phase than these hardly show how its pace varies. Shorter intervals than these are not advised.
+FEW_INTERVALS, SHORTEST_S = 8, 0.02
 
 
 # A row of the table of phases: a phase, a step, the run, or the seconds of A and B in no phase.
@@ -382,7 +386,22 @@ def noise_line(comparison: Comparison) -> str:
             if comparison.is_noise_assumed
             else "run, which was given (--noise)."
         )
+        + _interval_advice(comparison)
     )
+
+
+def _interval_advice(comparison: Comparison) -> str:
+    """Return advice to record in shorter intervals if a phase of few of them is inconclusive; "" for none."""
+    sides = (*comparison.a, *comparison.b)
+    fewest = [
+        min(int((side.labels == row.group).sum()) for side in sides)
+        for row in comparison.phases
+        if is_open(row) and row.ci is not None and row.ci.high > row.ci.low * (1 + WIDE * (comparison.run_noise or 0.0))
+    ]
+    shorter_s = max(side.summary.interval_s for side in sides) / 10
+    if not fewest or min(fewest) >= FEW_INTERVALS or shorter_s < SHORTEST_S:
+        return ""
+    return f" A phase of {count(min(fewest), 'interval')} is inconclusive: record with -i {shorter_s:g}."
 
 
 def steps(row: PhaseRow, *, every: bool) -> list[Row]:

@@ -111,6 +111,23 @@ def test_what_is_assumed_from_run_to_run(runs, capsys):
     assert found["run_noise"] == pytest.approx(0.01 + 0.05 * (1 - cpu / 32), rel=1e-3)
 
 
+def test_shorter_intervals_are_advised_where_few_leave_a_phase_inconclusive(tmp_path, capsys):
+    def said(count):
+        runs = [tmp_path / f"{name}{count}" for name in "ab"]
+        for directory in runs:
+            writer = StreamWriter(["main", "solve", "write_out", "more"])
+            for at in range(4 * count):
+                most = 60 + 20 * (at % 3)
+                function = "solve" if at < 3 * count else "write_out"
+                writer.interval([Sample(f"main;{function}")] * most + [Sample("main;more")] * (98 - most))
+            writer.end()
+            writer.save(directory)
+        return " ".join(answer(capsys, *runs)[1].split())
+
+    assert "A phase of 3 intervals is inconclusive: record with -i 0.1." in said(3)
+    assert "record with" not in said(40)
+
+
 def test_several_runs(tmp_path, capsys):
     a = [record(tmp_path / f"a{i}", solve=20 + i % 2) for i in range(3)]
     b = [record(tmp_path / f"b{i}", solve=30 + i % 2) for i in range(2)]
