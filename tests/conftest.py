@@ -23,11 +23,6 @@ for profile in ("part", "all"):
     )
 settings.load_profile("part")
 
-# Some examples are made of constants in the modules loaded so far: where examples are fixed, other modules must not
-# change them. Reading the constants takes seconds, too.
-if settings().derandomize:
-    providers._get_local_constants = lambda: providers._local_constants
-
 # As the command line does (incprof/cli/main.py), here for what calls the parts of it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -45,6 +40,15 @@ for name in ("CACHE", "CONFIG", "DATA"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use no constants of the loaded modules in examples of `make test`: reading them takes each worker seconds.
+
+    Nor where examples are fixed: they must not depend on which modules are loaded.
+    """
+    if settings().derandomize or config.option.markexpr == "not slow":
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection(session: pytest.Session) -> None:
