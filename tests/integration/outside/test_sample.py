@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from incprof.cli.main import main
 from incprof.readers.series.counter_series import read_counters
 from tests.integration.sampling import Programs, command, read, sample, until_rows
 from tests.integration.sampling import sampled as sampled
@@ -334,14 +336,24 @@ def test_names_of_files(tmp_path: Path) -> None:
         (["-i", "1us", "--", "true"], "100us to 3600s"),
         (["-i", "soon", "--", "true"], "expected a time"),
         (["--for", "0", "--", "true"], "expected a time"),
-        (["-e", "bogus", "--", "true"], "'bogus'"),
-        (["-e", "cpu,,cpu", "--", "true"], "no such event"),
         (["-o", "run.parquet", "--", "true"], "writes CSV"),
         (["-o", "-", "--", "true"], "would mix"),
     ],
 )
-def test_bad_arguments_are_one_line(tmp_path: Path, words: list[str], message: str) -> None:
-    done = sample(*words, cwd=tmp_path)
+def test_bad_arguments_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    with contextlib.chdir(tmp_path):
+        assert main(["sample", *words]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert (out, err.count("\n")) == ("", 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("events", "message"), [("bogus", "'bogus'"), ("cpu,,cpu", "no such event")])
+def test_events_that_do_not_exist_are_one_line_of_the_sampler(tmp_path: Path, events: str, message: str) -> None:
+    done = sample("-e", events, "--", "true", cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

@@ -23,6 +23,7 @@ from incprof.record import launch
 from tests.integration.cross import Cross
 from tests.integration.cross import cross as cross
 from tests.paths import ROOT
+from tests.variants import mostly_slow
 
 SCRIPT = ROOT / "packaging" / "collector" / "incprof-record"
 DIST = ROOT / "build" / "release" / "dist"
@@ -117,16 +118,19 @@ def settings(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        [],
-        ["-i", "250ms", "-r", "50", "-o", "a b"],
-        ["--interval=2m", "--rate", "7", "--output=x", "--log", "quiet"],
-        ["-i0.5", "-r200"],
-        ["--exe", "./app"],
-        ["--exe", "/usr/bin/awk"],
-        ["--exe", "*/app"],
-        ["--clock", "cpu", "--format", "gmon", "--ranks", "0,2-3", "--exe", "a*", "--follow", "0", "--libs", "drop"],
-    ],
+    mostly_slow(
+        5,
+        [
+            [],
+            ["-i", "250ms", "-r", "50", "-o", "a b"],
+            ["--interval=2m", "--rate", "7", "--output=x", "--log", "quiet"],
+            ["--exe", "./app"],
+            ["--clock", "cpu", *"--format gmon --ranks 0,2-3 --exe a* --follow 0 --libs drop".split()],
+            ["-i0.5", "-r200"],
+            ["--exe", "/usr/bin/awk"],
+            ["--exe", "*/app"],
+        ],
+    ),
 )
 def test_the_script_sets_what_the_verb_sets(record, words: list[str]) -> None:
     for variables in ({}, {"LD_PRELOAD": "/lib/none.so", "INCPROF_RATE": "20"}):

@@ -19,6 +19,7 @@ from tests.integration.collector import run, variables
 from tests.integration.conftest import Build
 from tests.integration.hosts import BuildHost, collector_lines, streams, wait_for_intervals
 from tests.integration.incprof.record.test_containers import without
+from tests.variants import mostly_slow
 
 
 def record(*words: str | Path) -> list[str | Path]:
@@ -126,7 +127,9 @@ def test_the_preloaded_library_alone_prints_nothing(host: BuildHost, tmp_path: P
     assert (outcome.status, outcome.stderr, streams(tmp_path / "run")) == (3, "", ["rank-00000.gmon"])
 
 
-@pytest.mark.parametrize("mode", ["fork", "again", "vfork", "exec", "spawn", "system", "popen", "vfork-exit"])
+@pytest.mark.parametrize(
+    "mode", mostly_slow(4, ["fork", "again", "vfork", "exec", "spawn", "system", "popen", "vfork-exit"])
+)
 def test_children_do_not_print_it(host: BuildHost, tmp_path: Path, mode: str) -> None:
     """Neither forked ones nor other programs: one line is for all of them."""
     (line,) = lines(tmp_path, "-o", "run", "--", host("forks.c"), mode, host("child.c"), status=4)

@@ -27,7 +27,7 @@ PROGRAMS = [
     pytest.param(("oracle.c", "-O0"), marks=pytest.mark.slow),
     ("oracle.c", "-O2 -fno-optimize-sibling-calls"),
     pytest.param(("oracle.c", "-O2 -no-pie -fno-pie"), marks=pytest.mark.slow),
-    ("oracle.c", "-O1 -fopenmp"),
+    pytest.param(("oracle.c", "-O1 -fopenmp"), marks=pytest.mark.slow),
     pytest.param(("oracle.cpp", "-O0"), marks=pytest.mark.slow),
     ("oracle.cpp", "-O2"),
     pytest.param(("oracle.f90", "-O0"), marks=pytest.mark.slow),

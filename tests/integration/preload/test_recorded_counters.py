@@ -124,10 +124,19 @@ GROUP = {
 }
 
 
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated("hardware_events", tmp_path_factory.mktemp("events"))
+
+
+@pytest.fixture(scope="module")
+def zones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated("energy_zones", tmp_path_factory.mktemp("zones"))
+
+
 @pytest.mark.parametrize("machine", GROUP)
-def test_a_group_counts_what_the_kernel_permits(machine: str, tmp_path: Path) -> None:
-    program = simulated("hardware_events", tmp_path)
-    out = subprocess.run([program, machine], check=True, capture_output=True, text=True).stdout
+def test_a_group_counts_what_the_kernel_permits(machine: str, events: Path) -> None:
+    out = subprocess.run([events, machine], check=True, capture_output=True, text=True).stdout
     counts, said = GROUP[machine]
     lines = out.splitlines()
     assert lines[0] == counts
@@ -145,7 +154,6 @@ def test_a_group_counts_what_the_kernel_permits(machine: str, tmp_path: Path) ->
         ("part", "-0 -0 -0 -0 -0 open 0"),
     ],
 )
-def test_energy_is_that_of_all_packages_and_their_memory(machine: str, taken: str, tmp_path: Path) -> None:
-    program = simulated("energy_zones", tmp_path)
-    out = subprocess.run([program, machine], check=True, capture_output=True, text=True).stdout
+def test_energy_is_that_of_all_packages_and_their_memory(machine: str, taken: str, zones: Path) -> None:
+    out = subprocess.run([zones, machine], check=True, capture_output=True, text=True).stdout
     assert out == taken + "\n"

@@ -24,6 +24,7 @@ from tests.integration.hosts import (
     streams,
     try_both,
 )
+from tests.variants import mostly_slow
 
 
 def test_default_name(host: BuildHost, tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_limits(host: BuildHost, tmp_path: Path, limit: str, lines: int | None) 
     assert trial.recorded.status == 3
 
 
-@pytest.mark.parametrize("kilobytes", [4000, 5000, 6000, 8000, 10000, 14000, 20000, 40000])
+@pytest.mark.parametrize("kilobytes", mostly_slow(4, [4000, 8000, 14000, 40000, 5000, 6000, 10000, 20000]))
 def test_little_address_space(host: BuildHost, tmp_path: Path, kilobytes: int) -> None:
     """Where the program itself can run, it runs with us too."""
     need("bash")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from incprof.cli.main import main
 from tests.integration.selfanalyze_programs import Programs, environment
 from tests.integration.selfanalyze_programs import programs as programs
 
@@ -139,12 +141,15 @@ def test_a_program_without_regions_leaves_no_directory(tmp_path: Path) -> None:
         (("nowhere",), 1, "nowhere"),
     ],
 )
-def test_errors_are_one_line(tmp_path: Path, words: tuple[str, ...], status: int, said: str) -> None:
-    done = incprof(*words, cwd=tmp_path)
-    assert done.returncode == status
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+def test_errors_are_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
+) -> None:
+    with contextlib.chdir(tmp_path):
+        assert main(["selfanalyze", *words]) == status
+    out, err = capfd.readouterr()
+    assert said in err
+    assert "Traceback" not in err
+    assert out == ""
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from tests.unit.analysis.diff.test_gates import a_row, comparison
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.verbs import verb
+from tests.variants import mostly_slow
 
 START_S = 1_700_000_000
 SOLVE_W, WRITE_W = 150.0, 60.0
@@ -163,7 +164,7 @@ def sides(tmp_path, *, solve=SOLVE_W, row_s=0.5, head=(), seed=1):
 diff = verb("diff")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", mostly_slow(3, range(8)))
 def test_equal_runs_do_not_fail_by_energy(tmp_path, capsys, seed):
     status, _, err = diff(capsys, *sides(tmp_path, seed=seed), "--fail-on", "energy>0%", "--fail-on", "*:energy>0%")
     assert (status, err) == (0, "")

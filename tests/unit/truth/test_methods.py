@@ -14,11 +14,11 @@ from truth.split import TUNE, half_of
 # Where the method is right today; the others are in docs/lab/truth.md.
 FAMILIES = [
     "count-01",
-    "count-02",
     "count-05",
-    "count-08",
     "few-intervals",
     "recurring",
+    "count-02",
+    "count-08",
     "over-dispersed",
     "interleaved",
     "waiting",
@@ -27,7 +27,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("family", mostly_slow(6, FAMILIES))
+@pytest.mark.parametrize("family", mostly_slow(4, FAMILIES))
 def test_robust_finds_the_phases_and_is_at_least_as_good_as_the_paper(family):
     number = next(number for number in range(NUMBERS[family]) if half_of(family, number) == TUNE)
     case = make_case(family, number)

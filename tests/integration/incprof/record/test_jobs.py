@@ -18,6 +18,7 @@ from tests.integration.conftest import Build
 from tests.integration.hosts import need, streams
 from tests.integration.incprof.record.test_mpi import OPEN_MPI, QUIET, Implementation
 from tests.integration.preload.test_without_pg import Done, record
+from tests.variants import mostly_slow
 
 # Half a second of work or so.
 WORK = "3"
@@ -64,12 +65,13 @@ def check(done: Done, name: str, status: int = 7) -> Run:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["setarch", "-R"], ["ionice", "-c3"], ["prlimit", "--nofile=500"], ["setpriv", "--no-new-privs"],
-        ["sh", "-c", '"$0" "$@"; exit $?'], ["bash", "-c", '"$@" | cat; exit ${PIPESTATUS[0]}', "job"],
+    mostly_slow(4, [
+        ["setarch", "-R"], ["bash", "-c", '"$@" | cat; exit ${PIPESTATUS[0]}', "job"],
         ["find", "/dev/null", "-exec", "..."],
         [sys.executable, "-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"],
-    ],
+        ["ionice", "-c3"], ["prlimit", "--nofile=500"], ["setpriv", "--no-new-privs"],
+        ["sh", "-c", '"$0" "$@"; exit $?'],
+    ]),
     ids=lambda words: Path(words[0]).name,
 )  # fmt: skip
 def test_launchers_that_no_list_has(ocean: Path, tmp_path: Path, words: list[str]) -> None:

@@ -61,13 +61,13 @@ def refusals(name: str, refused: dict[tuple[int, str], str]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "flags"),
     mostly_slow(
-        6,
+        4,
         [
-            ("ways_out.f90", ""),
             ("ways_out.f90", "-fdefault-integer-8"),
             ("old_style.f", "-std=legacy"),
             ("conditions.F90", "-DA"),
             ("conditions.F90", ""),
+            ("ways_out.f90", ""),
             ("conditions.F", "-DA"),
             ("conditions.F", ""),
             ("directives.f90", ""),

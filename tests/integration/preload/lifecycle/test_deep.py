@@ -11,15 +11,16 @@ import pytest
 
 from tests.integration.collector import clean_environment, variables
 from tests.integration.hosts import BuildHost, calls, ticks, try_both
+from tests.variants import mostly_slow
 
 SHELL = ["sh", "-c", 'ulimit -s 1000000 2>/dev/null; exec "$@"', "sh"]
 CASES = [
     (10, 10_000),
     (5_000, 10_000),
-    (20_000, 5_000),
     (65_000, 1_000),
-    (65_000, 100),
     (400_000, 10_000),
+    (20_000, 5_000),
+    (65_000, 100),
     (400_000, 100),
 ]
 
@@ -29,7 +30,7 @@ def deep(host: BuildHost) -> Path:
     return host("deep.c", flags="-O1 -fno-optimize-sibling-calls", output="deep-host")
 
 
-@pytest.mark.parametrize(("depth", "rate"), CASES)
+@pytest.mark.parametrize(("depth", "rate"), mostly_slow(4, CASES))
 def test_deep_recursion_ends(host: BuildHost, fast_clock: str, tmp_path: Path, depth: int, rate: int) -> None:
     """At any cost: a rate is not lowered."""
     env = {

@@ -21,6 +21,7 @@ from tests.integration.hosts import (
     try_both,
     wait_for_intervals,
 )
+from tests.variants import mostly_slow
 
 WRITTEN = [
     ("exit", 0),
@@ -44,7 +45,7 @@ def test_orderly_end_loses_nothing(host: BuildHost, tmp_path: Path, mode: str, s
     assert ended_cleanly(trial.directory / "rank-00000.gmon")
 
 
-@pytest.mark.parametrize("name", ["HUP", "INT", "PIPE", "ALRM", "TERM", "USR1", "USR2"])
+@pytest.mark.parametrize("name", mostly_slow(4, ["TERM", "INT", "HUP", "USR1", "PIPE", "ALRM", "USR2"]))
 def test_a_signal_that_ends_the_program_loses_nothing(host: BuildHost, tmp_path: Path, name: str) -> None:
     """The open interval is written first, and the program ends by the signal all the same."""
     number = signal.Signals[f"SIG{name}"]

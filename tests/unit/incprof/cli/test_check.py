@@ -18,6 +18,7 @@ from incprof.symbols.elf.preflight import main_program, warning_for
 from incprof.symbols.elf.program_file import read_traits
 from soak.mutate import damaged
 from soak.mutate_elf import mutate_elf
+from tests.variants import mostly_slow
 
 SOURCE = """
 #include <stdio.h>
@@ -55,7 +56,7 @@ BUILDS = [
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("flags", BUILDS, ids=" ".join)
+@pytest.mark.parametrize("flags", mostly_slow(6, BUILDS), ids=" ".join)
 def test_every_build_shows_its_calls(
     tmp_path: Path, compiler: str, flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

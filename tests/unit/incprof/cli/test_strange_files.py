@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Path:
     return two_phase_run(tmp_path / "run", ranks=(0, 1))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(3, PLACES))
 def test_a_stream(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Phases are those of the ranks that can be read; what shows one rank has none to show."""
     put(place, run / "rank-00000.gmon")

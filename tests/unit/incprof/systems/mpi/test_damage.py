@@ -16,6 +16,7 @@ from incprof.errors import IncprofError
 from incprof.systems.mpi.prediction import predict
 from incprof.systems.mpi.trace_file import read_signature
 from tests.unit.tracefile import write_run
+from tests.variants import mostly_slow
 
 VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 2, 10**6, 2**63, 10**30, -(10**30), 1e-300, 1e300, -0.5, 1.5, math.nan, math.inf),
@@ -68,7 +69,7 @@ def used(path: Path, run: Path) -> str:
     return "used"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", mostly_slow(8, range(20)))
 def test_edited(known: tuple[Path, dict[str, Any]], tmp_path: Path, seed: int) -> None:
     run, whole = known
     chance, path = random.Random(seed), tmp_path / "b.signature"
