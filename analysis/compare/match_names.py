@@ -103,12 +103,12 @@ def _made_unique(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:
             of_key.setdefault(keys[run][at], [[] for _ in profiles])[run].append(at)
     for runs in of_key.values():
         members = [[profile.functions[at] for at in mine] for profile, mine in zip(profiles, runs, strict=True)]
-        for found, mine, told in zip(behind, runs, _tell(members), strict=True):
-            found.update(zip(mine, told, strict=True))
+        for found, mine, suffixes in zip(behind, runs, _suffixes(members), strict=True):
+            found.update(zip(mine, suffixes, strict=True))
     return [[(*key, more.get(at, "")) for at, key in enumerate(mine)] for mine, more in zip(keys, behind, strict=True)]
 
 
-def _tell(members: Sequence[Sequence[Function]]) -> list[list[str]]:
+def _suffixes(members: Sequence[Sequence[Function]]) -> list[list[str]]:
     """Return a suffix for each function of one key: the shortest unique end of its path, or its order; else nothing."""
     files = [[f.file for f in mine] for mine in members]
     if all(file for mine in files for file in mine):

@@ -262,7 +262,7 @@ def _only_wall(row: Row) -> bool:
 def _by_clock(condition: Condition, row: Row) -> bool:
     """Return whether a row breaks a condition."""
     if row.verdict == "gone" and condition.selector is not None:
-        return True  # a user who names it wants to be told
+        return True  # named by the user
     if isinstance(row, PhaseRow) and row.verdict in ("gone", "new") and row.elsewhere:
         return False
     if isinstance(row, PhaseRow) and row.verdict == "gone" and condition.metric == "phase" and condition.more:

@@ -88,8 +88,8 @@ class Measured:
         Competing programs cannot keep it off the CPU for so long.
         """
         idle = cpu_seconds(self.profile) < IDLE * self.wall_s
-        stretch = np.cumsum(np.diff(idle, prepend=idle[:1]) != 0)
-        found: BoolArray = idle & (np.bincount(stretch, weights=self.wall_s)[stretch] >= STILL_S)
+        segment = np.cumsum(np.diff(idle, prepend=idle[:1]) != 0)
+        found: BoolArray = idle & (np.bincount(segment, weights=self.wall_s)[segment] >= STILL_S)
         return found
 
     def intervals(self, phases: Sequence[int]) -> IntArray:
@@ -171,8 +171,8 @@ def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | Non
         return None
     chains, _ = profile.tree.without_recursion()
     ticks = tree_ticks(profile, chains)
-    told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if 2.0 * told < float(profile.self_s.sum()) * profile.metadata.rate_hz:
+    covered = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
+    if 2.0 * covered < float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None
     named = np.flatnonzero(chains.function >= 0)
     shape = (len(chains.parent), move.shape[0])

@@ -13,7 +13,7 @@ module appekg
   public :: ekg_options, ekg_init, ekg_finalize, ekg_begin, ekg_end, ekg_pulse
   public :: ekg_name, ekg_rate, ekg_enable, ekg_disable, ekg_is_enabled
 
-  ! What ekg_init may be told; zero and null mean the default. The strings end with c_null_char.
+  ! Options of ekg_init; zero and null mean the default. The strings end with c_null_char.
   type, bind(C) :: ekg_options
     type(c_ptr) :: directory = c_null_ptr
     type(c_ptr) :: sinks = c_null_ptr

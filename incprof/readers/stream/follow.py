@@ -1,4 +1,4 @@
-"""Follow a stream that is still being written: each look decodes the data appended since the one before."""
+"""Follow a stream that is still being written: each update decodes the data appended since the last."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def pruned(parts: Parts) -> Parts:
 
 @dataclass(frozen=True)
 class NewData:
-    """The data appended since the look before.
+    """The data appended since the last update.
 
     Attributes:
         profile: the new intervals; None if there are none.
-        more: further data is available; look again at once.
+        more: further data is available; update again at once.
         restarted: the file was replaced or cut short, and is read from its beginning again.
     """
 
@@ -109,7 +109,7 @@ class NewData:
 
 
 class Follower:
-    """Follows one stream. It is opened for reading at each look, and never written to or locked.
+    """Follows one stream. It is opened for reading at each update, and never written to or locked.
 
     Attributes:
         metadata: None until it has been read.

@@ -170,15 +170,13 @@ def _functions(functions: Sequence[tuple[Function, float]], names: Names, room: 
 
 def _thread_imbalance(one: Imbalance) -> str:
     """Return a line about a phase: its imbalance, and the threads that cause it."""
-    who = ", ".join(
+    threads = ", ".join(
         f"thread {other.thread} {100 * other.more:+.0f} %"
         for other in sorted(one.differ, key=lambda d: -abs(d.more))[:MOST]
     )
     rest = f" and {len(one.differ) - MOST} more" if len(one.differ) > MOST else ""
-    told = f": {who}{rest}" if who else ""
-    return (
-        f"imbalance in phase {badge(one.phase)} {percent(one.imbalance)} over threads {ranges(one.threads, MOST)}{told}"
-    )
+    line = f"imbalance in phase {badge(one.phase)} {percent(one.imbalance)} over threads {ranges(one.threads, MOST)}"
+    return f"{line}: {threads}{rest}" if threads else line
 
 
 # The programs of a job, with their processes and CPU time.

@@ -143,7 +143,7 @@ def _thresholds(options: Options) -> list[str]:
     for room, one in options.listed():
         usual = "" if one.value == one.default else f" (usually {one.default:g})"
         rooms.setdefault(room, []).append(f"{room}.{one.name}={one.value:g}{usual}")
-    return [", ".join(told) for told in rooms.values()]
+    return [", ".join(values) for values in rooms.values()]
 
 
 def _write(out: TextIO, head: str, lines: Sequence[str], width: int, indent: str = "  ") -> None:
