@@ -16,7 +16,7 @@ from typing import IO
 from incprof.errors import IncprofError
 from incprof.safe.inputs import open_input
 from incprof.source.compile_commands import Command, compiler_words, is_fortran, syntax_words
-from incprof.source.scratch import mirror, scratch_directory
+from incprof.source.source_tree import mirror, scratch_directory
 
 TIMEOUT_S = 300
 # Sources tried for a header that no changed source includes.

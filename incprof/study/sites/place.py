@@ -21,8 +21,16 @@ from incprof.model.names import begins_inside, parse, region_of
 from incprof.model.time_use import entries
 from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level
 from incprof.source.languages import language_of, parse_file, read_source
-from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
-from incprof.source.model import Loop, SourceFile, is_fortran
+from incprof.source.model import (
+    CHANGED,
+    Loop,
+    SourceFile,
+    begins_at,
+    find_function,
+    functions_named,
+    is_fortran,
+    name_line,
+)
 from incprof.source.source_tree import KnownSources, SourceTree
 from incprof.symbols.demangle import display_names
 from incprof.symbols.source_lines import locate

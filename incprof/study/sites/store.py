@@ -18,8 +18,7 @@ from incprof.model import IntervalProfile, Run
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
 from incprof.source.languages import language_of
-from incprof.source.locate import CHANGED, line_text, name_line
-from incprof.source.model import SourceFile, is_fortran
+from incprof.source.model import CHANGED, SourceFile, is_fortran, line_text, name_line
 from incprof.study.sites.place import SourcePlace
 from incprof.symbols.python_code import label
 from incprof.symbols.source_lines import line_weights, locate

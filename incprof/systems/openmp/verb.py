@@ -28,7 +28,7 @@ from incprof.safe.printable import say
 from incprof.systems.openmp.analyse import LoopRun
 
 if TYPE_CHECKING:
-    from incprof.systems.openmp.loop_answer import Analyst, Progress
+    from incprof.systems.openmp.sections import Analyst, Progress
 
 NAME = "selfanalyze"
 MOST_THREADS = 4096
@@ -74,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the program, or read an earlier run, and report on it."""
-    from incprof.systems.openmp.loop_answer import Analyst
     from incprof.systems.openmp.read import read_loops
+    from incprof.systems.openmp.sections import Analyst
 
     words = args.command
     if args.include:
@@ -194,7 +194,7 @@ def run_program(
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
     progress = None
     if live:
-        from incprof.systems.openmp.loop_answer import Progress
+        from incprof.systems.openmp.sections import Progress
 
         progress = Progress(directory, analyst)
     with passed_on_to(process):

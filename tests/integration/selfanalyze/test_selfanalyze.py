@@ -11,7 +11,7 @@ import pytest
 
 from incprof.record.launch import find_loop_library
 from incprof.systems.openmp.analyse import Loop, LoopRun
-from incprof.systems.openmp.loop_answer import Analyst
+from incprof.systems.openmp.sections import Analyst
 from tests.integration.appekg_build import EKG_FIXTURES
 from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Programs, analyse, environment, unnoticed
 from tests.integration.selfanalyze_programs import programs as programs

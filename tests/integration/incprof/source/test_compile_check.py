@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import UsageError
-from incprof.source import scratch
+from incprof.source import source_tree
 from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command
 from tests.paths import ROOT
@@ -193,11 +193,11 @@ def test_a_check_that_is_ended_leaves_nothing(tree: Path, tmp_path: Path) -> Non
 
 
 def test_a_tree_that_is_too_large(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "MOST_FILES", 3)
+    monkeypatch.setattr(source_tree, "MOST_FILES", 3)
     with pytest.raises(UsageError, match="more than 3 files"):
         check_command(tree, {}, "true")
-    monkeypatch.setattr(scratch, "MOST_FILES", 100)
-    monkeypatch.setattr(scratch, "MOST_BYTES", 50)
+    monkeypatch.setattr(source_tree, "MOST_FILES", 100)
+    monkeypatch.setattr(source_tree, "MOST_BYTES", 50)
     with pytest.raises(UsageError, match="check a smaller tree"):
         check_command(tree, {}, "true")
 

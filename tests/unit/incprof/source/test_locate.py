@@ -4,8 +4,7 @@ import pytest
 
 from incprof.errors import NoDataError
 from incprof.source.c.parse import parse_c
-from incprof.source.locate import agree, find_function, functions_named
-from incprof.source.model import SourceFile
+from incprof.source.model import SourceFile, agree, find_function, functions_named
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from io import StringIO
 
 from incprof.systems.openmp.analyse import Loop, LoopRun, RegionCode
-from incprof.systems.openmp.loop_answer import Analyst
-from incprof.systems.openmp.sections import write_text
+from incprof.systems.openmp.sections import Analyst, write_text
 
 
 def loop(number: int, functions: tuple[int, ...], depth: int, iterations: int, visits: int, self_s: float) -> Loop:
