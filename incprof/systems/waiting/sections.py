@@ -83,6 +83,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     places = _places(study, waits, by_phase)
     columns = (
         Column("Waiting", lambda phase: _shown(phases.get(phase)), "", drop=1, key="waiting"),
+        Column(None, lambda phase: phases[phase].share if phase in phases else None, "%", key="waiting_share"),
         Column("Waits", lambda phase: _sentence(phases[phase], waits, places) if phase in phases else None,
                sentence=True),
         Column("Other threads", lambda phase: _others(phases[phase]) if phase in phases else None, sentence=True),

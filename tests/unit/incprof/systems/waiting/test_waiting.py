@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.systems.waiting.analyse import (
@@ -22,7 +25,7 @@ from incprof.systems.waiting.analyse import (
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
 from incprof.systems.waiting.sections import _shown
-from tests.unit.streamwriter import varint, zigzag
+from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
 
 MS = 1000
 READ, SLEEP, FUTEX, NOTHING = 0, 230, 202, -1
@@ -290,3 +293,14 @@ def test_waits_that_no_sample_found_are_no_cause_in_the_table() -> None:
 
     assert _shown(phase("unknown")) == "30 %"
     assert _shown(phase("lock")) == "30 %, locks"
+
+
+def test_csv_has_the_share_as_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = StreamWriter(["main"])
+    for _ in range(10):
+        writer.interval([Sample("main", weight=70)], images={9: image(span(0, 1000, waited=300, call=FUTEX))})
+    writer.end()
+    assert main(["phases", str(writer.save(tmp_path / "run")), "--card", "--csv"]) == 0
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert float(row["waiting_share"]) == pytest.approx(0.3, abs=0.01)
+    assert row["waiting"].startswith("30 %")
