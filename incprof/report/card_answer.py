@@ -20,7 +20,8 @@ def card_section(result: PhaseResult, parts: Sequence[CardPart], ranks: RanksRes
         (
             Column("Phase", lambda phase: phase, "phase", key="id"),
             Column("Time", lambda phase: _phase(result, phase).seconds, "duration", key="seconds"),
-            *(column for part in every for column in part.columns),
+            # Those of CSV alone come last, where columns are added (docs/reference/stability.md).
+            *sorted((column for part in every for column in part.columns), key=lambda column: column.head is None),
         ),
         [phase.id for phase in result.present],
         key=NAME,

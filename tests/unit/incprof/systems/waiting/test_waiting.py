@@ -304,3 +304,4 @@ def test_csv_has_the_share_as_a_number(tmp_path: Path, capsys: pytest.CaptureFix
     (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert float(row["waiting_share"]) == pytest.approx(0.3, abs=0.01)
     assert row["waiting"].startswith("30 %")
+    assert list(row)[-1] == "waiting_share"
