@@ -4,9 +4,8 @@
  * of the program's own functions (fopencookie), and wide characters.
  *
  * As thread-safe as libc's. The buffer of a stream that several threads use is read without its lock, so one thread's
- * transfer may be counted as another's. `single_threaded` is written once, by the constructor. */
+ * transfer may be counted as another's. The pointers `..._hot` are atomic. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,21 +51,17 @@ static inline int64_t room(const FILE *stream)
     return stream->_IO_write_end - stream->_IO_write_ptr;
 }
 
-/* libc's variable for whether the process has one thread (sys/single_threaded.h, since glibc 2.32). Then a character in
- * the buffer is taken or put here, as getc_unlocked does it: a call of libc's function would double its cost. */
-static const char has_threads = 0;
-static const char *single_threaded = &has_threads;
-
-__attribute__((constructor)) static void find_single_threaded(void)
-{
-    const char *found = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
-    single_threaded = found != NULL ? found : single_threaded;
-}
-
-static inline bool needs_no_lock(void)
-{
-    return __atomic_load_n(single_threaded, __ATOMIC_RELAXED) != 0;
-}
+/* Define a pointer to the next definition, which the first call sets. NEXT would test whether it is known, and need a
+ * stack frame for that. */
+#define DECLARE_HOT(name, declared, arguments)                                                                         \
+    static __attribute__((noinline, cold)) int name##_at_first declared;                                               \
+    static __typeof__(&name) name##_hot = name##_at_first;                                                             \
+    static int name##_at_first declared                                                                                \
+    {                                                                                                                  \
+        __atomic_store_n(&name##_hot, NEXT(name), __ATOMIC_RELAXED);                                                   \
+        return NEXT(name) arguments;                                                                                   \
+    }
+#define HOT(name) __atomic_load_n(&name##_hot, __ATOMIC_RELAXED)
 
 /* Begin a call that is expected to enter the kernel, or not. */
 static inline void begin_stream(struct io_call *call, enum operation operation, bool is_expected)
@@ -129,10 +124,11 @@ READ_LINE(getdelim, (char **restrict line, size_t *restrict size, int end, FILE 
 READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FILE *restrict stream),
           (line, size, end, stream))
 
-/* Characters: the buffer serves most of them. `is_unlocked`: whether the stream need not be locked for that. */
-#define READ_CHARACTER(name, stream, declared, arguments, is_unlocked)                                                 \
+/* Characters: the buffer serves most of them. */
+#define READ_CHARACTER(name, stream, declared, arguments)                                                              \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
+    DECLARE_HOT(name, declared, arguments)                                                                             \
     static __attribute__((noinline, cold)) int name##_from_file declared                                               \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
@@ -144,19 +140,17 @@ READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FIL
     }                                                                                                                  \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
-        if (readable(stream) <= 0)                                                                                     \
-            return name##_from_file arguments;                                                                         \
-        return (is_unlocked) ? (unsigned char)*(stream)->_IO_read_ptr++ : NEXT(name) arguments;                        \
+        return readable(stream) > 0 ? HOT(name) arguments : name##_from_file arguments;                                \
     }
 
-READ_CHARACTER(fgetc, stream, (FILE * stream), (stream), needs_no_lock())
-READ_CHARACTER(getc, stream, (FILE * stream), (stream), needs_no_lock())
-READ_CHARACTER(_IO_getc, stream, (FILE * stream), (stream), needs_no_lock())
-READ_CHARACTER(fgetc_unlocked, stream, (FILE * stream), (stream), true)
-READ_CHARACTER(getc_unlocked, stream, (FILE * stream), (stream), true)
-READ_CHARACTER(getchar, stdin, (void), (), needs_no_lock())
-READ_CHARACTER(getchar_unlocked, stdin, (void), (), true)
-READ_CHARACTER(__uflow, stream, (FILE * stream), (stream), false) /* called by macros, when the buffer is empty */
+READ_CHARACTER(fgetc, stream, (FILE * stream), (stream))
+READ_CHARACTER(getc, stream, (FILE * stream), (stream))
+READ_CHARACTER(_IO_getc, stream, (FILE * stream), (stream))
+READ_CHARACTER(fgetc_unlocked, stream, (FILE * stream), (stream))
+READ_CHARACTER(getc_unlocked, stream, (FILE * stream), (stream))
+READ_CHARACTER(getchar, stdin, (void), ())
+READ_CHARACTER(getchar_unlocked, stdin, (void), ())
+READ_CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, when the buffer is empty */
 
 /* `expected`: whether the buffer is too full. `given`: the bytes that the program passed, computed from `result`. */
 #define STREAM_WRITE(type, name, stream, declared, arguments, expected, given, failed)                                 \
@@ -195,9 +189,10 @@ WRITE_FORMATTED(__vfprintf_chk, stream, (FILE *restrict stream, int flag, const 
 WRITE_FORMATTED(vprintf, stdout, (const char *restrict format, va_list words), (format, words))
 WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, va_list words), (flag, format, words))
 
-#define WRITE_CHARACTER(name, stream, declared, arguments, is_unlocked)                                                \
+#define WRITE_CHARACTER(name, stream, declared, arguments)                                                             \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
+    DECLARE_HOT(name, declared, arguments)                                                                             \
     static __attribute__((noinline, cold)) int name##_to_file declared                                                 \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
@@ -209,19 +204,17 @@ WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, v
     }                                                                                                                  \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
-        if (room(stream) <= 0)                                                                                         \
-            return name##_to_file arguments;                                                                           \
-        return (is_unlocked) ? (unsigned char)(*(stream)->_IO_write_ptr++ = (char)character) : NEXT(name) arguments;   \
+        return room(stream) > 0 ? HOT(name) arguments : name##_to_file arguments;                                      \
     }
 
-WRITE_CHARACTER(fputc, stream, (int character, FILE *stream), (character, stream), needs_no_lock())
-WRITE_CHARACTER(putc, stream, (int character, FILE *stream), (character, stream), needs_no_lock())
-WRITE_CHARACTER(_IO_putc, stream, (int character, FILE *stream), (character, stream), needs_no_lock())
-WRITE_CHARACTER(fputc_unlocked, stream, (int character, FILE *stream), (character, stream), true)
-WRITE_CHARACTER(putc_unlocked, stream, (int character, FILE *stream), (character, stream), true)
-WRITE_CHARACTER(putchar, stdout, (int character), (character), needs_no_lock())
-WRITE_CHARACTER(putchar_unlocked, stdout, (int character), (character), true)
-WRITE_CHARACTER(__overflow, stream, (FILE * stream, int character), (stream, character), false) /* called by macros */
+WRITE_CHARACTER(fputc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(_IO_putc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(fputc_unlocked, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putc_unlocked, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putchar, stdout, (int character), (character))
+WRITE_CHARACTER(putchar_unlocked, stdout, (int character), (character))
+WRITE_CHARACTER(__overflow, stream, (FILE * stream, int character), (stream, character)) /* called by macros */
 
 /* Calls with a variable number of arguments are forwarded to the forms that take a va_list. */
 #define VARIADIC(type, name, last, declared, real)                                                                     \
