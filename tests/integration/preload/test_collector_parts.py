@@ -81,7 +81,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
         target = place / f"{Path(name).stem}{flags.replace(' ', '')}"
         if not target.exists():
             memory = ["-I", str(PROGRAMS / "intercepted")] if flags == RACES else []
-            common = ["gcc", "-std=gnu11", "-g", "-O2", *flags.split(), *memory, *include]
+            common = ["gcc", "-std=gnu11", "-g", "-O1", *flags.split(), *memory, *include]
             library = place / f"lib{kind}{flags.replace(' ', '')}.so"
             if not library.exists():
                 sources = SOURCES + SOURCES_OF_THREADS * of_threads
