@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cupti.h"
+#include "environment.h"
 #include "gpu.h"
 #include "next.h"
 
@@ -22,7 +23,9 @@ static void finish(void)
 static void begin(void)
 {
     if (!cupti_find(&cupti))
-        return gpu_refuse(GPU_NO_CUPTI, "libcupti was not found", "INCPROF_CUPTI gives its path");
+        return gpu_refuse(GPU_NO_CUPTI, "libcupti was not found",
+                          environment_text("INCPROF_CUPTI") != NULL ? "INCPROF_CUPTI names none that can be loaded"
+                                                                    : "INCPROF_CUPTI gives its path");
     if (cupti.get_version(&gpu_version) != CUPTI_OK || gpu_version < CUPTI_LEAST_VERSION)
         return gpu_refuse(GPU_OLD_CUPTI, "libcupti is older than CUDA 11.0", NULL);
     int result = cupti.subscribe(&subscriber, launches_callback, NULL);

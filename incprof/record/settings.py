@@ -222,7 +222,7 @@ SETTINGS = (
     Setting("counters", ("--counters",), "1|0", "0", "count hardware events of all threads", switch, True, "1"),
     Setting("io", ("--io",), "1|0", "0", "count calls that read and write, by file", switch, False, "1"),
     Setting("memory", ("--memory",), "BYTES", "512K", "sample allocations, one per BYTES", size, False, "512K", True),
-    Setting("gpu", ("--gpu",), "1|0", "0", "record kernels and copies of CUDA, HIP, OpenCL", switch, True, "1"),
+    Setting("gpu", ("--gpu",), "1|0", "0", "record kernels, copies of CUDA, HIP, OpenCL, OpenMP", switch, True, "1"),
     Setting("gpu-trace", ("--gpu-trace",), "BYTES", "32M", "--gpu, and a trace of each kernel, of at most BYTES", size,
             True, "32M", True),
     Setting("waits", ("--waits",), "N", "20", "samples of waits per second; 0: none", number(0, 1000, "samples"), True),

@@ -171,12 +171,12 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
     busy_parts = _parts(activity.busy, activity.slot_s, profile, result)
     stream_parts = _parts(activity.streams, activity.slot_s, profile, result)
     overlap_parts = _parts(activity.overlaps, activity.slot_s, profile, result)
-    is_host = activity.busy.device == HOST
-    devices = len(np.unique(activity.busy.device[~is_host]))
+    devices = sorted({*activity.busy.device.tolist()} - {HOST})
     out = []
     for phase in result.present:
         part = kernel_parts[phase.id]
-        busy_s = busy_parts[phase.id] * activity.busy.seconds
+        sums = {device: seconds for (device, _), seconds in _sums(activity.busy, busy_parts[phase.id]).items()}
+        busy, waiting_s = {device: sums.get(device, 0.0) for device in devices}, sums.get(HOST, 0.0)
         streams = _sums(activity.streams, stream_parts[phase.id])
         overlaps = _sums(activity.overlaps, overlap_parts[phase.id])
         kernels = kernel_uses(activity, part, MOST_KERNELS)
@@ -184,18 +184,18 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
             PhaseGpu(
                 id=phase.id,
                 seconds=phase.seconds,
-                busy_s=float(busy_s[~is_host].sum()),
-                devices=devices,
-                waiting_s=float(busy_s[is_host].sum()),
+                busy_s=sum(busy.values()),
+                devices=len(devices),
+                waiting_s=waiting_s,
                 launches=float((part * activity.kernels.count).sum()),
                 kernel_s=float((part * activity.kernels.seconds).sum()),
                 kernels=kernels,
                 copies=_copies(activity.copies, copy_parts[phase.id]),
                 by_device=tuple(
                     DeviceUse(device, seconds, tuple((on, s) for (its, on), s in streams.items() if its == device))
-                    for device, seconds in _by_device(activity.busy.device[~is_host], busy_s[~is_host])
+                    for device, seconds in busy.items()
                 ),
-                together=_together(phase, overlaps, float(busy_s[is_host].sum())) if activity.has_overlaps else None,
+                together=_together(phase, overlaps, waiting_s) if activity.has_overlaps else None,
                 within=common_path(profile, result, phase.id) if any(each.node == 0 for each in kernels) else (),
             )
         )
@@ -220,10 +220,6 @@ def _sums(rows: GpuRows, part: FloatArray) -> dict[tuple[int, int], float]:
     sums = np.bincount(index.ravel(), part * rows.seconds, minlength=keys.shape[1])
     found = {(int(key[0]), int(key[1])): float(one) for key, one in zip(keys.T, sums, strict=True)}
     return {key: seconds for key, seconds in found.items() if seconds > 0}
-
-
-def _by_device(device: IntArray, seconds: FloatArray) -> list[tuple[int, float]]:
-    return [(int(one), float(seconds[device == one].sum())) for one in np.unique(device)]
 
 
 def _together(phase: Phase, overlaps: dict[tuple[int, int], float], waiting_s: float) -> Together:
@@ -302,33 +298,35 @@ def common_path(profile: IntervalProfile, result: PhaseResult, phase: int) -> tu
 
 
 def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:
+    """Return the copies of a phase by direction, with the paths that copy most."""
+    by_direction = dict[str, list[tuple[CopyUse, int]]]()
+    for use, node in copy_table(rows, part):
+        by_direction.setdefault(use.direction, []).append((use, node))
     out = []
-    names = [COPY_NAMES.get(what, "other") for what in rows.what.tolist()]
-    for direction in sorted(set(names)):
-        of = part * np.array([name == direction for name in names])
-        if (of * rows.count).sum() > 0:
-            number, amount_b, seconds = (
-                float((of * column).sum()) for column in (rows.count, rows.bytes, rows.seconds)
-            )
-            nodes, index = np.unique(rows.node, return_inverse=True)
-            paths = sorted(
-                zip(nodes.tolist(), np.bincount(index, of * rows.bytes).tolist(), strict=True), key=lambda one: -one[1]
-            )
-            largest = tuple((node, amount) for node, amount in paths if node > 0 and amount > 0)[:MOST_COPY_PATHS]
-            out.append(CopyUse(direction, number, amount_b, seconds, largest))
-    return tuple(sorted(out, key=lambda one: -one.bytes))
+    for direction, uses in by_direction.items():
+        number, amount_b, seconds = (
+            sum(getattr(use, each) for use, _ in uses) for each in ("count", "bytes", "seconds")
+        )
+        paths = tuple((node, use.bytes) for use, node in uses if node > 0 and use.bytes > 0)
+        out.append(CopyUse(direction, number, amount_b, seconds, paths[:MOST_COPY_PATHS]))
+    return tuple(sorted(out, key=lambda one: (-one.bytes, one.direction)))
 
 
-def copy_table(activity: GpuActivity) -> list[tuple[CopyUse, int]]:
-    """Return all copies of the run by direction and call path, those with most bytes first, with the path's node."""
-    rows, out = activity.copies, dict[tuple[str, int], CopyUse]()
+def copy_table(rows: GpuRows, part: FloatArray | None = None) -> list[tuple[CopyUse, int]]:
+    """Return copies by direction and call path, those with most bytes first, with the path's node.
+
+    part: of each row, (m,); default: the whole run.
+    """
+    out, share = dict[tuple[str, int], CopyUse](), np.ones(len(rows.count)) if part is None else part
     keys, index = np.unique(np.stack([rows.what, rows.node]), axis=1, return_inverse=True)
-    sums = [np.bincount(index.ravel(), each, keys.shape[1]) for each in (rows.count, rows.bytes, rows.seconds)]
+    columns = (rows.count, rows.bytes, rows.seconds)
+    sums = [np.bincount(index.ravel(), share * each, keys.shape[1]) for each in columns]
     for at, (what, node) in enumerate(keys.T.tolist()):
         # Several kinds have one direction.
         key, (number, amount_b, seconds) = (COPY_NAMES.get(what, "other"), node), (float(each[at]) for each in sums)
         before = out.get(key, CopyUse(key[0], 0.0, 0.0, 0.0))
-        out[key] = CopyUse(key[0], before.count + number, before.bytes + amount_b, before.seconds + seconds)
+        if number > 0:
+            out[key] = CopyUse(key[0], before.count + number, before.bytes + amount_b, before.seconds + seconds)
     return sorted(((use, node) for (_, node), use in out.items()), key=lambda one: -one[0].bytes)
 
 

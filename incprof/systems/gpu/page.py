@@ -62,7 +62,7 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     launched = launched_by_program(study, activity, paths)
     table = kernel_table(launched, study.profile, study.phases())
     shown = table[:MOST_KERNELS]
-    copies = copy_table(launched)
+    copies = copy_table(launched.copies)
     nodes = [use.node for use, _ in shown] + [node for _, node in copies[:MOST_KERNELS]]
     places = places_of(study, paths, nodes)
     total_s = sum(use.seconds for use, _ in table)

@@ -378,11 +378,10 @@ def _names(text: bytes) -> dict[int, str]:
     names = dict[int, str]()
     number, at = _number(text, 0)
     while at < len(text):
-        length, at = _number(text, at)
-        if length > min(MOST_NAME, len(text) - at) or number >= MOST_NAMES:
-            raise ValueError("a name is cut off")
-        names[number] = text[at : at + length].decode("utf-8", "replace")
-        number, at = number + 1, at + length
+        if number >= MOST_NAMES:
+            raise ValueError("too many names")
+        names[number], at = _text(text, at)
+        number += 1
     return names
 
 
@@ -390,9 +389,15 @@ def _devices(text: bytes) -> dict[int, str]:
     names, at = dict[int, str](), 0
     while at < len(text):
         number, at = _number(text, at)
-        length, at = _number(text, at)
-        if length > min(MOST_NAME, len(text) - at) or number >= HOST:
-            raise ValueError("a name is cut off")
-        names[number] = text[at : at + length].decode("utf-8", "replace")
-        at += length
+        if number >= HOST:
+            raise ValueError("too many devices")
+        names[number], at = _text(text, at)
     return names
+
+
+def _text(text: bytes, at: int) -> tuple[str, int]:
+    """Return the text at a place, and the place behind it."""
+    length, at = _number(text, at)
+    if length > min(MOST_NAME, len(text) - at):
+        raise ValueError("a name is cut off")
+    return text[at : at + length].decode("utf-8", "replace"), at + length

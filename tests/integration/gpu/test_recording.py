@@ -218,7 +218,7 @@ def test_one_process_of_a_job_reports_why_nothing_is_recorded(build: Build, tmp_
         done = subprocess.run(words, env=env, check=True, capture_output=True, text=True, cwd=tmp_path)
         lines = [line for line in done.stderr.splitlines() if "libcupti" in line]
         assert lines == ["libincprof_cuda: GPU activity is not recorded: libcupti was not found: "
-                         "INCPROF_CUPTI gives its path"]  # fmt: skip
+                         "INCPROF_CUPTI names none that can be loaded"]  # fmt: skip
     # A child that used no GPU and no time has no stream.
     assert len([*tmp_path.glob("run.1/rank-*.gmon")]) >= 3
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("run")) == ["run", "run.1"]
