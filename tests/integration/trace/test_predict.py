@@ -139,7 +139,7 @@ def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_pa
     compiler = f"mpicc.{mpi.name}"
     source = INTEGRATION / "trace_fixtures" / "neighbours.c"
     subprocess.run([compiler, "-g", "-O2", source, "-o", other, "-lpthread"], check=True)
-    refused(predicted(mpi, halo, other, *words), "another build")
+    refused(predicted(mpi, halo, other, *words), "not the signature's build")
     assert predicted(mpi, halo, other, *words, options=("--accept", "binary")).returncode == 0
     shorter = predicted(mpi, halo, program, "halo", str(STEPS), "32", "input", options=("--accept", "arguments"))
     refused(shorter, "moves 32 bytes a call where the signature has 64")
