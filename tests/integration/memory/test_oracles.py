@@ -46,8 +46,10 @@ def recorded(command: Sequence[str | Path], place: Path, mean: str) -> Recorded:
     allocations = read_allocations(str(place / "run" / "rank-00000.gmon"))
     assert allocations is not None
     study = Study(place / "run")
-    names = {each.id: each.functions[0].function.name for each in study.phases().present}
-    phases = {names[each.id]: each for each in memory_by_phase(allocations, study.profile, study.phases())}
+    # On a busy machine the program may be off the CPU for long enough to be in a phase without functions.
+    names = {each.id: each.functions[0].function.name for each in study.phases().present if each.functions}
+    memory = memory_by_phase(allocations, study.profile, study.phases())
+    phases = {names[each.id]: each for each in memory if each.id in names}
     output = {name: int(number) for name, number in re.findall(r"^([\w.]+) (\d+)$", done.stdout, re.MULTILINE)}
     return Recorded(output, allocations, phases)
 
