@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "account.h"
-#include "wait_turns.h"
+#include "wait_schedule.h"
 
 /* A thread of a followed process. */
 struct waiter {
@@ -17,18 +17,18 @@ struct waiter {
 };
 
 static struct waiter *waiters;
-static const struct followed *selected; /* in this turn */
-/* Not part of an image yet: of all processes, because a turn samples them together. */
+static const struct followed *selected; /* in this round */
+/* Not part of an image yet: of all processes, because a round samples them together. */
 static uint64_t used_ns, left_out;
 
 void waiters_begin(uint64_t per_second, uint64_t recording_budget)
 {
-    wait_turns_begin(per_second, recording_budget);
+    wait_schedule_begin(per_second, recording_budget);
 }
 
 void waiters_add(struct followed *process, pid_t tid, uint32_t number, uint64_t start_ns)
 {
-    struct waiter *waiter = wait_turns_exist() ? calloc(1, sizeof *waiter) : NULL;
+    struct waiter *waiter = wait_schedule_exist() ? calloc(1, sizeof *waiter) : NULL;
     if (waiter == NULL)
         return;
     *waiter = (struct waiter){
@@ -41,7 +41,7 @@ void waiters_add(struct followed *process, pid_t tid, uint32_t number, uint64_t 
 /* Remove a thread, and write the rest of its time if its process is still recorded. */
 static void drop(struct waiter *waiter)
 {
-    wait_turns_skip(waiter);
+    wait_schedule_skip(waiter);
     wait_spans_finish(&waiter->process->waits, &waiter->process->interval, &waiter->waits);
     *waiter->at = waiter->next;
     if (waiter->next != NULL)
@@ -61,7 +61,7 @@ void waiters_remove(struct followed *process, pid_t tid)
 
 uint64_t waiters_due_ns(void)
 {
-    return wait_turns_due_ns();
+    return wait_schedule_due_ns();
 }
 
 /* Return 1 + the number of the selected process's thread with this id. In a process with its own numbering of
@@ -139,33 +139,33 @@ static bool scan_code(void)
 void waiters_sample(uint64_t now_ns, bool is_alone)
 {
     static const struct wait_source source = {first_item, next_item, find_thread};
-    if (!wait_turns_exist())
+    if (!wait_schedule_exist())
         return;
-    if (now_ns >= wait_turns_due_ns()) {
+    if (now_ns >= wait_schedule_due_ns()) {
         bool has_scanned = scan_code();
         selected = NULL;
-        struct wait_turn turn = wait_turns_take(&source, now_ns, ACCOUNT_ALL, is_alone && !has_scanned);
-        used_ns += turn.used_ns;
-        left_out += turn.left_out;
+        struct wait_round round = wait_schedule_take(&source, now_ns, ACCOUNT_ALL, is_alone && !has_scanned);
+        used_ns += round.used_ns;
+        left_out += round.left_out;
     }
-    wait_turns_sleep();
+    wait_schedule_sleep();
 }
 
 void waiters_finish(struct followed *process)
 {
     struct blocked_thread found;
-    uint64_t start_ns = wait_turns_clock_ns();
+    uint64_t start_ns = wait_schedule_clock_ns();
     selected = NULL;
     for (struct waiter *waiter = waiters; waiter != NULL; waiter = waiter->next)
         if (waiter->process == process && waiter->waits.owner != 0 && find_thread(waiter, &found))
             wait_spans_sample(&found, false);
-    used_ns += wait_turns_pay(start_ns);
+    used_ns += wait_schedule_pay(start_ns);
 }
 
 void waiters_put(struct followed *process)
 {
-    uint64_t start_ns = wait_turns_clock_ns();
-    if (!wait_turns_exist())
+    uint64_t start_ns = wait_schedule_clock_ns();
+    if (!wait_schedule_exist())
         return;
     for (struct waiter *waiter = waiters; waiter != NULL; waiter = waiter->next)
         if (waiter->process == process)
@@ -174,7 +174,7 @@ void waiters_put(struct followed *process)
     process->waits.thinned += left_out;
     wait_spans_put(&process->waits, &process->interval);
     left_out = 0;
-    used_ns = wait_turns_pay(start_ns);
+    used_ns = wait_schedule_pay(start_ns);
 }
 
 void waiters_exclude(struct followed *process)

@@ -166,10 +166,10 @@ void followed_forget_code(struct followed *process);
 
 void followed_free(struct followed *process);
 
-/* Samples of what threads wait for, taken as the collector does (wait_turns.h): they are neither stopped nor
+/* Samples of what threads wait for, taken as the collector does (wait_schedule.h): they are neither stopped nor
  * interrupted. One thread at a time. */
 
-/* Begin, as wait_turns_begin. */
+/* Begin, as wait_schedule_begin. */
 void waiters_begin(uint64_t per_second, uint64_t recording_budget);
 
 /* Follow a thread. `start_ns`: when it started (CLOCK_MONOTONIC), or 0. Without memory it has no samples. */

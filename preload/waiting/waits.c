@@ -9,7 +9,7 @@
 #include "sys.h"
 #include "thread.h"
 #include "wait_spans.h"
-#include "wait_turns.h"
+#include "wait_schedule.h"
 
 static bool has_begun;
 static struct unwind_cache cache;
@@ -31,7 +31,7 @@ static uint32_t number_of(pid_t tid)
 
 void waits_begin(const struct config *config)
 {
-    wait_turns_begin(config->format == FORMAT_STREAM ? config->waits_hz : 0, config->budget);
+    wait_schedule_begin(config->format == FORMAT_STREAM ? config->waits_hz : 0, config->budget);
     wait_spans_begin(&spans);
     has_begun = false;
     watched.take = python_add_code;
@@ -42,7 +42,7 @@ void waits_begin(const struct config *config)
 
 uint64_t waits_due_ns(void)
 {
-    return wait_turns_due_ns();
+    return wait_schedule_due_ns();
 }
 
 static void *first_item(void)
@@ -82,13 +82,13 @@ static void take_turn(uint64_t now_ns, bool is_alone)
     static const struct wait_source source = {first_item, next_item, find_thread};
     if (!switch_is_sampling() || !modules_are_known()) {
         waits_exclude();
-        wait_turns_postpone(now_ns);
+        wait_schedule_postpone(now_ns);
         return;
     }
-    struct wait_turn turn = wait_turns_take(&source, now_ns, account_thinning(ACCOUNT_WAITS), is_alone);
-    charge(turn.used_ns);
-    spans.thinned += turn.left_out;
-    has_begun |= turn.has_sampled;
+    struct wait_round round = wait_schedule_take(&source, now_ns, account_thinning(ACCOUNT_WAITS), is_alone);
+    charge(round.used_ns);
+    spans.thinned += round.left_out;
+    has_begun |= round.has_sampled;
     if (process.lacks_code)
         module_scan_request();
     process.lacks_code = false;
@@ -97,36 +97,36 @@ static void take_turn(uint64_t now_ns, bool is_alone)
 void waits_sample(struct interval *interval, bool is_alone)
 {
     uint64_t now_ns = monotonic_ns();
-    if (!wait_turns_exist())
+    if (!wait_schedule_exist())
         return;
     process.interval = interval;
-    if (now_ns >= wait_turns_due_ns())
+    if (now_ns >= wait_schedule_due_ns())
         take_turn(now_ns, is_alone);
-    wait_turns_sleep();
+    wait_schedule_sleep();
 }
 
 void waits_finish(struct interval *interval)
 {
     struct blocked_thread found;
-    if (!wait_turns_exist() || !has_begun || !switch_is_sampling())
+    if (!wait_schedule_exist() || !has_begun || !switch_is_sampling())
         return;
-    uint64_t start_ns = wait_turns_clock_ns();
+    uint64_t start_ns = wait_schedule_clock_ns();
     process.interval = interval;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         if (find_thread(thread, &found))
             wait_spans_sample(&found, false);
-    charge(wait_turns_pay(start_ns));
+    charge(wait_schedule_pay(start_ns));
 }
 
 void waits_put(struct interval *interval)
 {
-    if (!wait_turns_exist())
+    if (!wait_schedule_exist())
         return;
-    uint64_t start_ns = wait_turns_clock_ns();
+    uint64_t start_ns = wait_schedule_clock_ns();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         wait_spans_close(&spans, interval, &thread->waits);
     wait_spans_put(&spans, interval);
-    charge(wait_turns_pay(start_ns)); /* counts for the next interval */
+    charge(wait_schedule_pay(start_ns)); /* counts for the next interval */
 }
 
 void waits_exclude(void)
@@ -137,7 +137,7 @@ void waits_exclude(void)
 
 void waits_park(void)
 {
-    wait_turns_park();
+    wait_schedule_park();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         thread->waits.times_file = thread->waits.call_file = thread->waits.descriptors = 0;
 }

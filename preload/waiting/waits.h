@@ -1,6 +1,6 @@
 /* What threads wait for: samples of blocked threads, taken from outside them at random moments.
  *
- * The interval thread takes them (wait_turns.h), and the collector writes them as an image of the interval
+ * The interval thread takes them (wait_schedule.h), and the collector writes them as an image of the interval
  * (wait_spans.h).
  *
  * For the holder of the collector's lock; only the interval thread takes samples, with its own descriptor table.
@@ -21,7 +21,8 @@ void waits_begin(const struct config *config);
 uint64_t waits_due_ns(void);
 
 /* Take samples of all threads, or of as many as the budget allows, if they are due. For the interval thread, at the end
- * of each of its turns. `is_alone`: nothing else was due in this turn, so that all of its cost is that of the samples.
+ * of each of its rounds. `is_alone`: nothing else was due in this round, so that all of its cost is that of the
+ * samples.
  */
 void waits_sample(struct interval *interval, bool is_alone);
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "wait_turns.h"
+#include "wait_schedule.h"
 
 #include <sched.h>
 
@@ -29,8 +29,8 @@ static uint64_t budget; /* in millionths of one processor */
 static uint64_t due_ns, last_ns, fast_until_ns, calm_since_ns, cost_ns;
 static int64_t credit_ns;
 static uint64_t reserve_ns; /* set aside for the end */
-/* On the own CPU clock: mean cost of waking up for samples, and when the last turn of the caller ended. */
-static uint64_t waking_ns, turn_ended_ns;
+/* On the own CPU clock: mean cost of waking up for samples, and when the last round of the caller ended. */
+static uint64_t waking_ns, round_ended_ns;
 static uint64_t live_count; /* of threads, at the last samples */
 static uint64_t random_state;
 static void *resume; /* the item at which the budget was spent */
@@ -38,16 +38,16 @@ static bool is_punctual;
 static struct {
     uint64_t start_ns; /* on the own CPU clock */
     uint64_t thinning;
-} turn;
+} round;
 
-void wait_turns_begin(uint64_t per_second, uint64_t recording_budget)
+void wait_schedule_begin(uint64_t per_second, uint64_t recording_budget)
 {
     budget = recording_budget * 3 / 2 / 1000000;
     gap_ns = per_second > 0 ? 1000000000u / per_second : 0;
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
     last_ns = calm_since_ns = monotonic_ns();
     credit_ns = 0;
-    reserve_ns = live_count = turn_ended_ns = fast_until_ns = cost_ns = 0;
+    reserve_ns = live_count = round_ended_ns = fast_until_ns = cost_ns = 0;
     waking_ns = WAKING_NS;
     random_state = last_ns | 1;
     resume = NULL;
@@ -55,17 +55,17 @@ void wait_turns_begin(uint64_t per_second, uint64_t recording_budget)
     task_forget();
 }
 
-bool wait_turns_exist(void)
+bool wait_schedule_exist(void)
 {
     return gap_ns > 0;
 }
 
-uint64_t wait_turns_due_ns(void)
+uint64_t wait_schedule_due_ns(void)
 {
     return due_ns;
 }
 
-void wait_turns_postpone(uint64_t now_ns)
+void wait_schedule_postpone(uint64_t now_ns)
 {
     due_ns = now_ns + gap_ns;
 }
@@ -79,7 +79,7 @@ static uint64_t jittered_ns(uint64_t mean_ns)
     return mean_ns / 2 + random_state % (mean_ns + 1);
 }
 
-uint64_t wait_turns_clock_ns(void)
+uint64_t wait_schedule_clock_ns(void)
 {
     return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -108,9 +108,9 @@ static void earn(uint64_t earned_ns)
     credit_ns = credit_ns < MOST_CREDIT_NS ? credit_ns : MOST_CREDIT_NS;
 }
 
-uint64_t wait_turns_pay(uint64_t start_ns)
+uint64_t wait_schedule_pay(uint64_t start_ns)
 {
-    uint64_t used_ns = wait_turns_clock_ns() - start_ns;
+    uint64_t used_ns = wait_schedule_clock_ns() - start_ns;
     credit_ns -= (int64_t)used_ns;
     return used_ns;
 }
@@ -126,24 +126,25 @@ static uint64_t wanted_gap_ns(uint64_t now_ns)
 /* Return how long it takes to earn what costs so much. */
 static uint64_t time_to_earn_ns(uint64_t cost)
 {
-    return cost * 1000000 / budget * turn.thinning / ACCOUNT_ALL;
+    return cost * 1000000 / budget * round.thinning / ACCOUNT_ALL;
 }
 
-/* Return the cost of waking up, which a busy machine makes several times as large: of this turn if it is for samples
+/* Return the cost of waking up, which a busy machine makes several times as large: of this round if it is for samples
  * alone, else the mean. */
 static uint64_t waking_cost_ns(bool is_alone)
 {
-    if (!is_alone || turn_ended_ns == 0)
+    if (!is_alone || round_ended_ns == 0)
         return waking_ns;
-    uint64_t cost = turn.start_ns - turn_ended_ns;
+    uint64_t cost = round.start_ns - round_ended_ns;
     waking_ns = (waking_ns * 7 + cost) / 8;
     return cost;
 }
 
-/* Return whether the turn has spent the budget, after its `count`-th thread, from 0. */
+/* Return whether the round has spent the budget, after its `count`-th thread, from 0. */
 static bool is_budget_spent(size_t count)
 {
-    return count % BETWEEN_CLOCKS == BETWEEN_CLOCKS - 1 && (int64_t)(wait_turns_clock_ns() - turn.start_ns) > credit_ns;
+    return count % BETWEEN_CLOCKS == BETWEEN_CLOCKS - 1 &&
+           (int64_t)(wait_schedule_clock_ns() - round.start_ns) > credit_ns;
 }
 
 static enum wait_activity sample_all(const struct wait_source *source, uint64_t now_ns)
@@ -178,19 +179,20 @@ static enum wait_activity sample_all(const struct wait_source *source, uint64_t 
     return most;
 }
 
-struct wait_turn wait_turns_take(const struct wait_source *source, uint64_t now_ns, uint64_t thinning, bool is_alone)
+struct wait_round wait_schedule_take(const struct wait_source *source, uint64_t now_ns, uint64_t thinning,
+                                     bool is_alone)
 {
     enum wait_activity activity = ACTIVITY_NONE;
     if (!is_punctual)
         request_punctuality();
-    turn.start_ns = wait_turns_clock_ns();
-    turn.thinning = thinning;
+    round.start_ns = wait_schedule_clock_ns();
+    round.thinning = thinning;
     earn((now_ns - last_ns) / 1000 * budget / 1000 * ACCOUNT_ALL / thinning);
     last_ns = now_ns;
     bool has_sampled = credit_ns > 0;
     if (has_sampled)
         activity = sample_all(source, now_ns);
-    uint64_t used_ns = wait_turns_pay(turn.start_ns - waking_cost_ns(is_alone));
+    uint64_t used_ns = wait_schedule_pay(round.start_ns - waking_cost_ns(is_alone));
     if (has_sampled)
         cost_ns = (cost_ns * 7 + used_ns) / 8;
     if (activity >= ACTIVITY_WAITS)
@@ -201,27 +203,27 @@ struct wait_turn wait_turns_take(const struct wait_source *source, uint64_t now_
     uint64_t least_ns = time_to_earn_ns(cost_ns); /* as often as the budget allows on average */
     uint64_t owed_ns = credit_ns < 0 ? time_to_earn_ns((uint64_t)-credit_ns) : 0;
     due_ns = monotonic_ns() + jittered_ns(mean_ns > least_ns ? mean_ns : least_ns) + owed_ns;
-    return (struct wait_turn){
+    return (struct wait_round){
         .has_sampled = has_sampled,
         .left_out = has_sampled ? 0 : live_count, /* without a look at the list, which costs as much as samples */
         .used_ns = used_ns,
     };
 }
 
-void wait_turns_skip(const void *item)
+void wait_schedule_skip(const void *item)
 {
     if (resume == item)
         resume = NULL;
 }
 
-void wait_turns_sleep(void)
+void wait_schedule_sleep(void)
 {
-    turn_ended_ns = wait_turns_clock_ns();
+    round_ended_ns = wait_schedule_clock_ns();
 }
 
-void wait_turns_park(void)
+void wait_schedule_park(void)
 {
-    turn_ended_ns = 0;
+    round_ended_ns = 0;
     is_punctual = false;
     task_forget();
 }
