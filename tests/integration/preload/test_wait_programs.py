@@ -77,7 +77,9 @@ def test_redis_waits_for_clients_and_for_its_file(tmp_path: Path) -> None:
         assert server.wait(60) == 0
     seconds, delayed = found_in([tmp_path / "run" / "rank-00000.gmon"])
     assert set(sorted(seconds, key=lambda each: -seconds[each])[:2]) == {("network", "epoll"), ("io", "file")}
-    assert seconds["network", "epoll"] + seconds["io", "file"] >= 0.95 * sum(seconds.values())
+    # Page faults take longer where other programs use the memory and the disk.
+    but_faults_s = sum(seconds.values()) - seconds["fault", ""]
+    assert seconds["network", "epoll"] + seconds["io", "file"] >= 0.95 * but_faults_s
     assert 0.9 * (after_s - before_s) - 0.1 <= delayed <= after_s + 0.1 + 0.1 * delayed
 
 
