@@ -149,6 +149,8 @@ def labels_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray) ->
 def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: PhaseResult) -> list[PhaseMemory]:
     """Return the memory of each phase."""
     made_in = _allocated_in(allocations, profile, result.labels)
+    carried, carried_in = carried_over(allocations, made_in)
+    consumed = allocations.consumed - carried
     freed_in = labels_at(allocations.freed_s, profile, result.labels)
     curve = curve_of(allocations)
     curve_in = labels_at(curve.times, profile, result.labels)
@@ -160,7 +162,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
         if not len(intervals):
             continue
         allocated_in = made_in == phase.id
-        allocated = float(allocations.consumed[allocated_in].sum()) + (
+        allocated = float(consumed[allocated_in].sum() + carried[carried_in == phase.id].sum()) + (
             float(allocations.outstanding[-1:].sum()) if last == phase.id else 0.0
         )
         freed = float(
@@ -226,6 +228,21 @@ def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: In
     usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
     is_near = (usual == before) | (usual == after) | (usual == labels[place])
     return np.where(is_at_boundary & is_near & (usual >= 0), usual, phases)
+
+
+def carried_over(allocations: Allocations, made_in: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return (a,) the bytes of each allocation's `consumed` that belong to the phase before its own, and that phase.
+
+    The first allocation that a thread records in a phase has consumed what the thread had left of the phase before,
+    and what it allocated in this one: either is as likely to be the larger, so each gets half.
+    """
+    by_thread = np.lexsort((allocations.time_s, allocations.thread))
+    previous = np.full(len(allocations), -1)
+    is_same_thread = np.diff(allocations.thread[by_thread]) == 0
+    previous[by_thread[1:][is_same_thread]] = made_in[by_thread[:-1][is_same_thread]]
+    is_change = (previous >= 0) & (previous != made_in)
+    others = np.maximum(allocations.consumed - allocations.size, 0.0)
+    return np.where(is_change, others / 2, 0.0), previous
 
 
 def may_be_leak(allocations: Allocations, use: BoolArray, until_s: float, run_s: float) -> bool:

@@ -81,7 +81,7 @@ def test_phases_agree_with_the_programs_own_count(program: Path, tmp_path: Path,
     found = recorded([program], tmp_path, mean)
     assert set(found.phases) == {"fill", "churn", "shrink"}
     for name, phase in found.phases.items():
-        # A thread's last bytes before a change of phase are known with its next sample.
+        # What a thread allocates around a change of phase, between two samples, is divided by half.
         between = 3 * float(found.allocations.usual_mean.max())
         truth = found.output[f"{name}.allocated"]
         assert phase.allocated_b == pytest.approx(truth, rel=ALLOCATED, abs=between), name

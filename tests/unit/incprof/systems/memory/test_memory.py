@@ -19,6 +19,7 @@ from incprof.systems.memory.analyse import (
     NodeBytes,
     PhaseMemory,
     _growth_in,
+    carried_over,
     curve_of,
     growth_of,
     iterations_of,
@@ -245,6 +246,19 @@ def test_what_is_built_up_in_the_first_half_of_a_run_is_no_leak() -> None:
     alive, use = kept([(at, 7) for at in range(40)], []), np.ones(40, dtype=bool)
     assert not may_be_leak(alive, use, 39.5, 100.0)
     assert may_be_leak(alive, use, 39.5, 60.0)
+
+
+def test_bytes_around_a_change_of_phase_are_divided_by_half() -> None:
+    made = kept([(at, 7) for at in range(6)], [])
+    made = replace(
+        made,
+        thread=np.array([0, 1, 0, 1, 0, 0]),
+        size=np.full(6, 100.0),
+        consumed=np.array([900.0, 900.0, 900.0, 900.0, 900.0, 50.0]),
+    )
+    carried, phase = carried_over(made, np.array([0, 0, 0, 1, 2, 2]))
+    assert carried.tolist() == [0, 0, 0, 400, 400, 0]
+    assert phase[[3, 4]].tolist() == [0, 0]
 
 
 def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
