@@ -12,17 +12,17 @@ SOAK_ARGS ?=
 # Tests often wait for programs that they record: two more than there are processors.
 TEST_JOBS ?= $(shell expr $$(nproc) + 2)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload io memory gpu appekg selfanalyze outside trace analysis/native
-C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
+C_FOLDERS := runtime preload io memory gpu appekg selfanalyze outside trace analysis/native
+C_FILES := $(wildcard $(foreach folder,$(C_FOLDERS) fuzz,$(folder)/*.c $(folder)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/version.py $(wildcard \
-	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
+	$(foreach folder,$(C_FOLDERS),$(folder)/CMakeLists.txt $(folder)/*.[chS] $(folder)/*/*.[chS]))
 
 # The tests start hundreds of programs of Python: each would compile numpy and scipy again where bytecode may not be kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The requirements of an extra, but for the extras that it includes.
-extra = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*(r for r in p["project"]["optional-dependencies"]["$(1)"] if "[" not in r), sep="\n")'
+# The requirements in a list of pyproject.toml, but for the extras that it includes.
+required = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*(r for r in p$(1) if "[" not in r), sep="\n")'
 
 .PHONY: all ready check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format
 # Packages are fetched while the C libraries are compiled.
@@ -46,8 +46,7 @@ tools:
 $(VENV)/.builders: pyproject.toml | tools
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["build-system"]["requires"], sep="\n")' > $(VENV)/requirements-build.txt
+	@$(call required,["build-system"]["requires"]) > $(VENV)/requirements-build.txt
 	@command -v cmake >/dev/null || echo cmake >> $(VENV)/requirements-build.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements-build.txt
 	@touch $@
@@ -55,21 +54,22 @@ $(VENV)/.builders: pyproject.toml | tools
 # What it runs with.
 $(VENV)/.packages: $(VENV)/.builders
 	@echo "adding packages to $(VENV)"
-	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["project"]["dependencies"], sep="\n")' > $(VENV)/requirements.txt
+	@$(call required,["project"]["dependencies"]) > $(VENV)/requirements.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements.txt
 	@touch $@
 
-# What the tests need: frameworks, other implementations to compare with.
-$(VENV)/.deps: $(VENV)/.packages
-	@$(call extra,test) > $(VENV)/requirements-test.txt
-	@$(PIP) install --no-compile -r $(VENV)/requirements-test.txt
-	@touch $@
+# And what the tests need: frameworks, other implementations to compare with.
+$(VENV)/.deps: $(VENV)/.builders
+	@echo "adding packages to $(VENV)"
+	@$(call required,["project"]["dependencies"]) > $(VENV)/requirements.txt
+	@$(call required,["project"]["optional-dependencies"]["test"]) > $(VENV)/requirements-test.txt
+	@$(PIP) install --no-compile -r $(VENV)/requirements.txt -r $(VENV)/requirements-test.txt
+	@touch $(VENV)/.packages $@
 
 # And the slow tests, `make check` and the manual pages.
 $(VENV)/.tools: $(VENV)/.deps
 	@echo "adding developer tools to $(VENV)"
-	@$(call extra,dev) > $(VENV)/requirements-dev.txt
+	@$(call required,["project"]["optional-dependencies"]["dev"]) > $(VENV)/requirements-dev.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements-dev.txt
 	@touch $@
 
@@ -141,7 +141,7 @@ man: all
 	$(BIN)/python docs/man/generate.py
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.packages
-	@$(call extra,docs) > $(VENV)/requirements-docs.txt
+	@$(call required,["project"]["optional-dependencies"]["docs"]) > $(VENV)/requirements-docs.txt
 	@$(PIP) install -r $(VENV)/requirements-docs.txt
 	@touch $@
 
