@@ -1,6 +1,6 @@
 """Load libincprof_native at its first use.
 
-`from incprof.analysis._native import ffi, native`; then `native().name(...)` is a C function.
+`native().name(...)` is a C function; `_native_ffi.ffi` makes its arguments.
 `python -m incprof.analysis._native` rewrites the C declarations, analysis/_native_ffi.py, from the C sources, which are
 not read when a program runs.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from incprof import version
-from incprof.analysis._native_ffi import ffi as ffi
+from incprof.analysis._native_ffi import ffi
 from incprof.errors import IncprofError
 
 LIBRARY = "libincprof_native.so"

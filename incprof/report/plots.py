@@ -20,6 +20,7 @@ from incprof.model import Function
 from incprof.report.words import colours
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import Names, phase_names
+from incprof.safe.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,7 +162,7 @@ def figure(
     lower.set_xlabel(f"Time since start ({unit})")
     lower.set_xlim(float(bins.start_s[0]) / divisor, float(bins.end_s[-1]) / divisor)
     picture.align_ylabels([upper, lower])
-    parts = [words.fitted(words.printable(summary.app), 40), f"rank {summary.rank}"]
+    parts = [words.fitted(printable(summary.app), 40), f"rank {summary.rank}"]
     parts += [f"{result.k} phase{'s' * (result.k != 1)}", f"{summary.samples} samples"]
     parts.append(words.elapsed(summary.duration_s))
     picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appekg.errors import AppekgError, NewerFormatError, NoSuchRankError
-from appekg.heartbeats import Heartbeats as Heartbeats
+from appekg.heartbeats import Heartbeats
 from appekg.model import Beat
 from appekg.reader import read
 from incprof.analysis.heartbeats import summarise
-from incprof.analysis.heartbeats.summaries import BeatRun, Span, busiest, trace
-from incprof.analysis.heartbeats.summaries import BeatSummary as BeatSummary
+from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary, Span, busiest, trace
 from incprof.analysis.views.page_parts import BeatLanes
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.study.study import Study

@@ -31,7 +31,6 @@ from incprof.safe.printable import say
 ROOM = 60
 
 if TYPE_CHECKING:
-    from incprof.study.sites.edits import Version
     from incprof.study.sites.store import PlacedSite
 
 NAME = "instrument"
@@ -78,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     """Insert the heartbeats of a run's sites."""
-    from incprof.study.sites.edits import check_versions, replace_all, with_sites, with_style
+    from incprof.study.sites.edits import Edits, check_edits, with_style
     from incprof.study.sites.store import STORE, beat_cost
 
     check_phase_arguments(args)
@@ -90,15 +89,15 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     sites = with_style(root, located, args.style)
     report_sites(sites, by_hand=bool(args.site))
     refuse(sites, by_hand=bool(args.site))
-    versions = with_sites(study, root, sites, style=args.style, blank=blank)
-    check_versions(root, versions, STDERR, compile_commands=args.compile_commands, check=args.check)
+    edits = Edits.inserting(study, root, sites, style=args.style, blank=blank)
+    check_edits(edits, STDERR, compile_commands=args.compile_commands, check=args.check)
     if args.write:
-        replace_all(root, versions)
+        edits.write()
     else:
-        write_patch(versions, target)
+        write_bytes(target, lambda out: out.write(edits.patch()))
     study.remember(sites, STORE)
-    if versions:
-        say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
+    if edits.versions:
+        say(f"{edits.files} {'changed' if args.write else 'in the patch'}")
         if any(site.source is not None and site.source.language != "python" for site in sites if not site.refusal):
             say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
         else:
@@ -110,11 +109,11 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
 
 def remove(root: Path) -> int:
     """Remove inserted heartbeats, of any run."""
-    from incprof.study.sites.edits import replace_all, without_heartbeats
+    from incprof.study.sites.edits import Edits
 
-    versions = without_heartbeats(root)
-    replace_all(root, versions)
-    say(f"heartbeats taken out of {files(versions)}" if versions else f"{root}: no heartbeats of incprof in it")
+    edits = Edits.removing(root)
+    edits.write()
+    say(f"heartbeats taken out of {edits.files}" if edits.versions else f"{root}: no heartbeats of incprof in it")
     return 0
 
 
@@ -157,15 +156,3 @@ def cost_of(site: PlacedSite) -> str:
         return "its rate is unknown: thinned at run time if it costs too much"
     factor = f", 1 in {rate.factor} recorded" if rate.factor > 1 else ""
     return f"{rate.beats_hz:.3g} beats/s ({rate.basis}){factor}, predicted overhead {rate.overhead_pct:.2g} %"
-
-
-def write_patch(versions: Sequence[Version], target: str) -> None:
-    """Write the unified diff."""
-    from incprof.study.sites.edits import patch
-
-    write_bytes(target, lambda out: out.write(patch(versions)))
-
-
-def files(versions: Sequence[Version]) -> str:
-    """Return "1 file", "2 files"."""
-    return "1 file" if len(versions) == 1 else f"{len(versions)} files"

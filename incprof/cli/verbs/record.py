@@ -16,8 +16,8 @@ import os
 from collections.abc import Mapping
 
 from incprof.cli import verb_defaults
+from incprof.command.executable import NOT_FOUND, become, find_program
 from incprof.command.helping import expert
-from incprof.command.programs import NOT_FOUND, become, find_program
 from incprof.errors import UsageError
 from incprof.record import launch, settings
 from incprof.safe.printable import say

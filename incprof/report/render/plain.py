@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from rich.cells import cell_len
+
 from incprof.analysis.views.tracks import badge
 from incprof.model.section import Table
 from incprof.report.words.formatting import (
-    cell_len,
     decimal_size,
     duration,
     elapsed,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 import rich.table
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
@@ -15,7 +16,7 @@ from rich.text import Text
 from incprof.model.section import Column, Section, Table
 from incprof.report.render.plain import written
 from incprof.report.words.colours import style
-from incprof.report.words.formatting import cell_len, folded
+from incprof.report.words.formatting import folded
 from incprof.safe.printable import printable_lines, unfiltered
 
 # Columns of a table.

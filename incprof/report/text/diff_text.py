@@ -19,6 +19,7 @@ from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count
+from incprof.safe.printable import printable
 
 SHOWN = 20
 FEWEST = 80
@@ -34,9 +35,9 @@ def write_text(
     console = console_for(out, width=max(width, FEWEST), colour=colour, terminal=colour)
     for letter, sides in (("A", comparison.a), ("B", comparison.b)):
         for side in sides:
-            console.print(f"{letter}  {words.printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)
+            console.print(f"{letter}  {printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)
     for note in comparison.notes:
-        console.print(f"   {words.printable(note)}", soft_wrap=not colour)
+        console.print(f"   {printable(note)}", soft_wrap=not colour)
     console.print(
         Text(say.verdict_line(comparison), style=COLOURS.get(say.sure(comparison.run), "")), soft_wrap=not colour
     )
@@ -132,10 +133,8 @@ def write_markdown(
             out.write(f"\n{count(len(changed) - SHOWN_IN_MARKDOWN, 'more function')} changed.\n")
     out.write("\n")
     for letter, sides in (("A", comparison.a), ("B", comparison.b)):
-        out.writelines(
-            f"- {letter}: {plain(words.printable(side.path))}: {plain(say.run_line(side))}\n" for side in sides
-        )
-    out.writelines(f"- {plain(words.printable(note))}\n" for note in (*comparison.notes, *warnings))
+        out.writelines(f"- {letter}: {plain(printable(side.path))}: {plain(say.run_line(side))}\n" for side in sides)
+    out.writelines(f"- {plain(printable(note))}\n" for note in (*comparison.notes, *warnings))
     out.write(f"\n{plain(say.noise_line(comparison))}\n")
 
 

@@ -8,6 +8,7 @@ from io import StringIO
 from typing import TextIO
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -31,7 +32,6 @@ from incprof.report.words.formatting import (
     UNCOUNTED,
     WHERE,
     calls_words,
-    cell_len,
     count,
     duration,
     fitted,

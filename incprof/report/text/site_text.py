@@ -11,10 +11,11 @@ from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.thresholds import Options
 from incprof.analysis.views.site_rows import ExcerptLine, SiteRow, SitesAnswer
 from incprof.report.words.display_names import Names, names_of
-from incprof.report.words.formatting import count, folded, printable, rate
+from incprof.report.words.formatting import count, folded, rate
 from incprof.report.words.phase_words import CHANGE_ROOM, functions_in_evidence, phase_lines, run_lines, stage_lines
 from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines
+from incprof.safe.printable import printable
 
 BASES = {
     "counted": "{} beats/s",

@@ -12,6 +12,7 @@ from incprof.model.section import Column, Table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import ROOM, SHORT, Names
 from incprof.report.words.formatting import SIMULATED, count, signed
+from incprof.safe.printable import printable
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
 # A function with a smaller share of both runs gets no line, unless it changed.
@@ -327,7 +328,7 @@ def alike(row: PhaseRow) -> str:
 def run_line(side: Side) -> str:
     """Describe a run in one line."""
     run = side.summary
-    parts = [words.printable(run.app), f"rank {run.rank}" + (f" of {run.ranks} ranks" if run.ranks > 1 else "")]
+    parts = [printable(run.app), f"rank {run.rank}" + (f" of {run.ranks} ranks" if run.ranks > 1 else "")]
     parts.append(f"{count(run.intervals, 'interval')} of {run.interval_s:g} s{run.how_cut}")
     return ", ".join([*parts, words.elapsed(run.duration_s), count(run.samples, "sample")])
 
@@ -426,7 +427,7 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
     """Return the gates that would fail by one clock alone, a line each."""
     rows: dict[str, list[Row]] = {}
     for condition, row in unsure:
-        rows.setdefault(words.printable(condition.text.strip()), []).append(row)
+        rows.setdefault(printable(condition.text.strip()), []).append(row)
     out = []
     for text, of in rows.items():
         changes = "; ".join(_both_changes(row) for row in of[:SAID]) + " ..." * (len(of) > SAID)
@@ -442,7 +443,7 @@ def undecided_lines(undecided: Sequence[tuple[Condition, Row]]) -> list[str]:
     """Return the gates that one run of each side cannot decide, a line each."""
     rows: dict[str, Row] = {}
     for condition, row in undecided:
-        rows.setdefault(words.printable(condition.text.strip()), row)
+        rows.setdefault(printable(condition.text.strip()), row)
     return [
         f"inconclusive {text!r}: {named(row)} {change(row)}, but one run of each does not show how much runs of one "
         "build differ: give several of each side, or --noise PCT"
@@ -465,7 +466,7 @@ def _both_changes(row: Row) -> str:
 
 def broken_line(condition: Condition, row: Row) -> str:
     """Return the row that fails a gate, with the evidence, in one line."""
-    head = f"fails {words.printable(condition.text.strip())!r}: "
+    head = f"fails {printable(condition.text.strip())!r}: "
     head += row.name if row.kind == "run" else f"{'phase' if row.kind == 'amount' else row.kind} {named(row)}"
     if condition.metric == "share":
         return (

@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
+from rich.cells import cell_len
+
 from incprof.analysis.phase_result import Counting, Phase, PhaseResult, all_steps
 from incprof.analysis.views.timed_calltree import (
     BROKEN_FRAME,
@@ -21,7 +23,7 @@ from incprof.analysis.views.timed_calltree import (
 )
 from incprof.model import Function, Metadata, module_label
 from incprof.model.names import CONVERSION, parse
-from incprof.report.words.formatting import cell_len, fitted, rate, seconds
+from incprof.report.words.formatting import fitted, rate, seconds
 from incprof.safe.printable import printable
 
 LONGEST = 240

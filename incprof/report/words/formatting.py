@@ -8,11 +8,9 @@ from math import isinf
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.cells import cell_len as cell_len
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 
 from incprof.model.time_use import CallEstimate
-from incprof.safe.printable import printable as printable
 
 JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))

@@ -6,17 +6,14 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appekg import _flags, _fortran_module, _library
 from incprof.errors import IncprofError, NoDataError
 from incprof.source.c.exits import macros_of
 from incprof.source.c.paired_calls import calls_refusal
-from incprof.source.changes import FilePlan, difference, with_heartbeats
-from incprof.source.changes import Version as Version
-from incprof.source.changes import replace_all as replace_all
-from incprof.source.changes import without_heartbeats as without_heartbeats
+from incprof.source.changes import FilePlan, Version, difference, replace_all, with_heartbeats, without_heartbeats
 from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.languages import HEADERS, language_of, parse_file, read_source
@@ -28,24 +25,48 @@ from incprof.study.study import Study
 from incprof.symbols.source_lines import main_place
 
 
-def with_sites(
-    study: Study, root: Path, sites: Sequence[PlacedSite], *, style: Style, blank: Sequence[str]
-) -> list[Version]:
-    """Return the files that change when heartbeats are inserted.
+@dataclass(frozen=True)
+class Edits:
+    """Edits of a source tree. root: its directory. versions: the files that change."""
 
-    Args:
-        study: of the sites.
-        root: the directory that holds the source.
-        sites: placed ones; refused ones are ignored.
-        style: of heartbeats in C.
-        blank: macros hidden from the parser.
-    """
-    return with_heartbeats(root, plan_files(study, root, sites, style=style, blank=blank), style)
+    root: Path
+    versions: list[Version]
 
+    @property
+    def files(self) -> str:
+        """Return "1 file", "2 files"."""
+        return "1 file" if len(self.versions) == 1 else f"{len(self.versions)} files"
 
-def patch(versions: Sequence[Version]) -> bytes:
-    """Return the unified diff."""
-    return b"".join(difference(version.path, version.old, version.new) for version in versions)
+    def patch(self) -> bytes:
+        """Return the unified diff."""
+        return b"".join(difference(version.path, version.old, version.new) for version in self.versions)
+
+    def write(self) -> None:
+        """Write the new versions.
+
+        Raises: IncprofError when any of them cannot be written; then no file has changed.
+        """
+        replace_all(self.root, self.versions)
+
+    @classmethod
+    def removing(cls, root: Path) -> Edits:
+        """Return the edits that take out all heartbeats."""
+        return cls(root, without_heartbeats(root))
+
+    @classmethod
+    def inserting(
+        cls, study: Study, root: Path, sites: Sequence[PlacedSite], *, style: Style, blank: Sequence[str]
+    ) -> Edits:
+        """Return the edits that insert heartbeats.
+
+        Args:
+            study: of the sites.
+            root: the directory that holds the source.
+            sites: placed ones; refused ones are ignored.
+            style: of heartbeats in C.
+            blank: macros hidden from the parser.
+        """
+        return cls(root, with_heartbeats(root, plan_files(study, root, sites, style=style, blank=blank), style))
 
 
 # Plan the edits of each file from placed sites.
@@ -153,14 +174,11 @@ def _with_constructor(files: dict[str, SourceFile], style: Style) -> str | None:
 COMMANDS = "compile_commands.json"
 
 
-def check_versions(
-    root: Path, versions: Sequence[Version], listener: Listener, *, compile_commands: str | None, check: str | None
-) -> None:
+def check_edits(edits: Edits, listener: Listener, *, compile_commands: str | None, check: str | None) -> None:
     """Check the new versions with compilers, and with a command of the user's.
 
     Args:
-        root: the directory that holds the source.
-        versions: files that change.
+        edits: to check.
         listener: receives warnings about files that could not be checked.
         compile_commands: the file with the compile commands; None: search for it.
         check: a shell command that must succeed in a changed copy of the source.
@@ -168,7 +186,7 @@ def check_versions(
     Raises:
         IncprofError: one of them fails.
     """
-    changed = {version.path: version.new for version in versions}
+    root, changed = edits.root, {version.path: version.new for version in edits.versions}
     compiled = {path: new for path, new in changed.items() if language_of(path, new) != "python"}
     commands = _commands(root, compile_commands)
     if commands is not None and compiled:

@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-from incprof.command.programs import NOT_FOUND, find_program
+from incprof.command.executable import NOT_FOUND, find_program
 from incprof.command.terminal import STDERR, text_width
 from incprof.errors import UsageError
 from incprof.record import settings

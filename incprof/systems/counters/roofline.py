@@ -97,7 +97,8 @@ def _ceiling(is_triad: bool, size: int, threads: int) -> Ceiling:
 
     Raises: IncprofError if there is no memory, or no more threads may be created.
     """
-    from incprof.analysis._native import ffi, native
+    from incprof.analysis._native import native
+    from incprof.analysis._native_ffi import ffi
 
     out, values = ffi.new("double *"), []
     for _ in range(REPEATS):

@@ -15,6 +15,7 @@ from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import signed
+from incprof.safe.printable import printable
 from incprof.systems.heartbeats.compare import BeatDiff
 
 SHOWN = 40
@@ -47,8 +48,8 @@ def write_text(
         every: Show every heartbeat; else SHOWN of them.
     """
     for letter, (path, run) in zip("AB", runs, strict=True):
-        out.write(f"{letter}  {words.printable(path)}: {_head(run)}\n")
-    out.writelines(f"   {words.printable(note)}\n" for note in notes)
+        out.write(f"{letter}  {printable(path)}: {_head(run)}\n")
+    out.writelines(f"   {printable(note)}\n" for note in notes)
     out.write("\n")
     if not diffs:
         out.write("no heartbeats\n")
@@ -57,9 +58,7 @@ def write_text(
     out.writelines(line + "\n" for line in plain_table(beats_table(shown), width))
     if len(shown) < len(diffs):
         out.write(f"{_more(diffs, shown)}: --all, --id or --json\n")
-    odd = [
-        f"{label(diff)}: {words.printable(note)}" for diff in shown for note in (*diff.pair.notes, *_rate_note(diff))
-    ]
+    odd = [f"{label(diff)}: {printable(note)}" for diff in shown for note in (*diff.pair.notes, *_rate_note(diff))]
     if odd:
         out.write("\n" + "\n".join(dict.fromkeys(odd)) + "\n")
 
@@ -68,7 +67,7 @@ def _head(run: BeatRun) -> str:
     """Return a description of a run, in one line."""
     size = f"{words.count(run.ranks, 'rank')}, {words.count(run.threads, 'thread')}"
     intervals = f"{words.count(run.intervals, 'interval')} of {run.interval_s:g} s"
-    return f"{words.printable(run.app)}, {size}, {intervals}, {words.elapsed(run.duration_s)}"
+    return f"{printable(run.app)}, {size}, {intervals}, {words.elapsed(run.duration_s)}"
 
 
 def most_notable(diffs: Sequence[BeatDiff]) -> list[BeatDiff]:
@@ -95,7 +94,7 @@ def beats_table(diffs: Sequence[BeatDiff]) -> Table:
     """Return a row for each heartbeat."""
 
     def name(diff: BeatDiff, room: int | None = None) -> str:
-        text = words.printable(diff.pair.name or "")
+        text = printable(diff.pair.name or "")
         return text if room is None else shorten_beat(text, room)
 
     columns = (
@@ -218,7 +217,7 @@ def interval_of(ci: Change | None) -> str:
 def label(diff: BeatDiff) -> str:
     """Return the label of a heartbeat: its name and id."""
     name = diff.pair.name
-    return f"id {diff.pair.id}" if name is None else f"{words.printable(name)} (id {diff.pair.id})"
+    return f"id {diff.pair.id}" if name is None else f"{printable(name)} (id {diff.pair.id})"
 
 
 def broken_line(condition: Condition, diff: BeatDiff) -> str:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.model.section import Column, Table
@@ -21,6 +22,7 @@ from incprof.report.render.json import exact, fields
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
+from incprof.safe.printable import printable
 
 SHOWN = 40
 WIDEST_NAME = 60
@@ -105,7 +107,7 @@ def takes_blocks(out: TextIO) -> bool:
 
 def head(run: BeatRun) -> str:
     """Return a description of the recording, in one line."""
-    parts = [words.printable(run.app), words.count(run.ranks, "rank")]
+    parts = [printable(run.app), words.count(run.ranks, "rank")]
     if run.processes > run.ranks:
         parts.append(f"{run.processes} processes")
     parts.append(words.count(run.threads, "thread"))
@@ -154,13 +156,13 @@ def beats_table(run: BeatRun, beats: Sequence[BeatSummary]) -> Table:
 
 def _name(beat: BeatSummary) -> str:
     """Return the printable name, empty without one."""
-    return words.printable(beat.name or "")
+    return printable(beat.name or "")
 
 
 def timelines(run: BeatRun, beats: Sequence[BeatSummary], width: int, *, blocks: bool) -> list[str]:
     """Return each heartbeat over time: its share of wall time, or its pulses."""
     numbers = max(len("ID"), max(len(str(beat.id)) for beat in beats))
-    room = min(max((words.cell_len(_name(beat)) for beat in beats), default=0), 24)
+    room = min(max((cell_len(_name(beat)) for beat in beats), default=0), 24)
     left = numbers + GAP + room + GAP
     line = max(width - left - len("  max 99999 pulses"), 10)
     drawn = [(beat, *words.sparkline(_over_time(beat), line, blocks=blocks)) for beat in beats]

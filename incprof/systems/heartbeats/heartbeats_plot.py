@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+from rich.cells import cell_len
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary, BeatTrace, FloatArray, Trace, busiest, trace
 from incprof.report.plots import COLOURS, GRID, WIDTH_IN, save, time_unit
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
+from incprof.safe.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +154,7 @@ def _duration_axis(axes: Axes, traces: Sequence[BeatTrace]) -> None:
 
 def _title(picture: Figure, run: BeatRun, left_out: int) -> None:
     """Set the title: the run, and the number of heartbeats not drawn."""
-    parts = [words.fitted(words.printable(run.app), 40), words.count(run.ranks, "rank")]
+    parts = [words.fitted(printable(run.app), 40), words.count(run.ranks, "rank")]
     parts += [f"intervals of {run.interval_s:g} s", words.elapsed(run.duration_s)]
     if left_out:
         parts.append(f"{words.count(left_out, 'more heartbeat')} with less time not drawn")
@@ -169,7 +171,7 @@ def _legend(picture: Figure, traces: Sequence[BeatTrace]) -> None:
     if any(not np.isnan(beat.count.progress).all() for beat in traces):
         handles.append(Line2D([], [], color="#000000", alpha=PALE, linewidth=2.5))
         labels.append("paler: in progress")
-    room = max(words.cell_len(label) for label in labels) + 8
+    room = max(cell_len(label) for label in labels) + 8
     columns = min(max(LEGEND_ROOM // room, 1), len(labels))
     legend = picture.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False)
     for text in legend.get_texts():

@@ -13,6 +13,7 @@ from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import count
+from incprof.safe.printable import printable
 from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow
 
 SHOWN = 80
@@ -23,7 +24,7 @@ def write_text(history: History, out: TextIO, *, width: int = 120, every: bool =
     """Write the result, about `width` columns wide; `every` metric, or SHOWN of them and all poor ones."""
     run = history.run
     parts = [
-        words.printable(run.app),
+        printable(run.app),
         count(run.ranks, "rank"),
         f"{count(history.threads, 'thread')} at a time",
     ]
@@ -44,7 +45,7 @@ def write_text(history: History, out: TextIO, *, width: int = 120, every: bool =
 
 def _about(history: History) -> list[str]:
     """Return a description of the past runs used."""
-    path, n = words.printable(history.path), len(history.past_starts_unix_s)
+    path, n = printable(history.path), len(history.past_starts_unix_s)
     done = {"added": f"added to {path}", "updated": f"brought up to date in {path}", "known": f"already in {path}"}
     lines = [done[history.how] + (f", {count(history.forgotten, 'old run')} forgotten" if history.forgotten else "")]
     if n:
@@ -84,7 +85,7 @@ def metrics_table(assessments: Sequence[Assessment]) -> Table:
     """Return a row for each metric, for text and for JSON."""
 
     def name(assessment: Assessment, room: int | None = None) -> str:
-        text = words.printable(assessment.name or "")
+        text = printable(assessment.name or "")
         return text if room is None else shorten_beat(text, room)
 
     def of_past(text: Callable[[Assessment, PastRuns], str]) -> Callable[[Assessment], str | None]:
@@ -122,7 +123,7 @@ def _verdict(assessment: Assessment) -> str:
 
 def slow_lines(slow: Slow) -> list[str]:
     """Return the longest slow segments of a heartbeat, in order of time."""
-    name = f"id {slow.id}" if slow.name is None else f"{words.printable(slow.name)} (id {slow.id})"
+    name = f"id {slow.id}" if slow.name is None else f"{printable(slow.name)} (id {slow.id})"
     lines = [f"  {name}: {slow.slow} of {slow.intervals} intervals above {words.seconds(slow.limit_s)}"]
     longest = sorted(slow.segments, key=lambda s: (-s.intervals, s.start_s))[:SEGMENTS]
     for segment in sorted(longest, key=lambda s: s.start_s):
@@ -199,7 +200,7 @@ def p_text(value: float | None) -> str:
 def label(assessment: Assessment) -> str:
     """Return the label of a heartbeat: its name and id."""
     name = assessment.name
-    return f"id {assessment.id}" if name is None else f"{words.printable(name)} (id {assessment.id})"
+    return f"id {assessment.id}" if name is None else f"{printable(name)} (id {assessment.id})"
 
 
 def poor_line(assessment: Assessment) -> str:

@@ -16,7 +16,8 @@ from incprof.report.render.json import fields, json_rows, rounded, run_json, wri
 from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
-from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, seconds
+from incprof.report.words.formatting import OF_RUN, elapsed, pct, seconds
+from incprof.safe.printable import printable
 from incprof.systems.heartbeats.validation import (
     UNSEEN,
     Agreement,

@@ -36,7 +36,8 @@ from incprof.safe.printable import say
 
 if TYPE_CHECKING:
     from appekg.heartbeats import Heartbeats
-    from incprof.study.heartbeat_files import BeatSummary, Filters
+    from incprof.analysis.heartbeats.summaries import BeatSummary
+    from incprof.study.heartbeat_files import Filters
 
 
 NAME = "heartbeats"

@@ -12,9 +12,10 @@ from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.model import Function, IntArray
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import ROOM, Names
-from incprof.report.words.formatting import count, duration, fitted, overhead, padded, percent, printable
+from incprof.report.words.formatting import count, duration, fitted, overhead, padded, percent
 from incprof.report.words.formatting import rate as three
 from incprof.report.words.formatting import seconds as precise
+from incprof.safe.printable import printable
 from incprof.systems.live.job_state import NEW, LivePhase, LiveProcess, LiveView
 
 # Each section gets its head and this many lines before another gets more.

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from incprof.command.programs import NOT_EXECUTABLE, NOT_FOUND, become, find_program
+from incprof.command.executable import NOT_EXECUTABLE, NOT_FOUND, become, find_program
 from incprof.command.terminal import warn
 from incprof.errors import GateError, UsageError
 from incprof.record import launch

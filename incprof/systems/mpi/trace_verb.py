@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 
-from incprof.command.programs import NOT_FOUND, become, find_program
+from incprof.command.executable import NOT_FOUND, become, find_program
 from incprof.errors import PartialDataError, UsageError
 from incprof.record.mpi_wrappers import traced_environment
 from incprof.safe.printable import say

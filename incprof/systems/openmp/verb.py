@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incprof.command.programs import NOT_EXECUTABLE, NOT_FOUND, find_program
+from incprof.command.executable import NOT_EXECUTABLE, NOT_FOUND, find_program
 from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.record import launch
 from incprof.safe.printable import say

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.errors import UsageError
 
 Rule = Literal["adaptive", "window"]

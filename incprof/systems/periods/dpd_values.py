@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.errors import UsageError
 
 # A period that differs by less than one part in this number is the same one: the detector keeps its cuts within the

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 from incprof.systems.periods.pattern_result import PatternOptions

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TextIO
 
+from rich.cells import cell_len
+
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.model.section import Column, Table
@@ -18,7 +20,7 @@ from incprof.readers.series.text_tables import LONGEST_LINE, Form, followed, for
 from incprof.report.render.json import fields, significant
 from incprof.report.render.plain import plain_table
 from incprof.report.render.text import console_for
-from incprof.report.words.formatting import cell_len, fitted
+from incprof.report.words.formatting import fitted
 from incprof.safe.printable import printable
 from incprof.systems.periods.dpd_values import PeriodChange, PeriodSegment, PeriodStream, PeriodSum, SeriesPeriods
 from incprof.systems.periods.read import Rows

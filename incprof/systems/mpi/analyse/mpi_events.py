@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.systems.mpi.trace_types import Program, Site
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.paper import OF_PROCESSOR

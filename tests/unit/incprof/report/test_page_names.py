@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from incprof.model import Function
 from incprof.model.names import parse
 from incprof.report.words.display_names import Names, clean, phase_names, short, shorten, shorten_beat
-from incprof.report.words.formatting import cell_len
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.exports import FORMULA, write_csv
@@ -15,7 +16,7 @@ from incprof.report.page.html import html_section, html_table
 from incprof.report.render.json import exact, fields, json_rows, json_section, nano
 from incprof.report.render.text import NAME, console_for, text_table, write_sections
 from incprof.report.text.diff_text import markdown_table
-from incprof.report.words.formatting import cell_len, fitted, percent
+from incprof.report.words.formatting import fitted, percent
 
 UNITS = ("", "number", "count", "s", "elapsed", "duration", "%", "percent", "B", "kB", "kB/s", "J", "W")
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.cli.main import main
 from incprof.systems.counters import roofline
 from incprof.systems.counters.roofline import Ceiling, Roof, Roofs, keep, kept, place

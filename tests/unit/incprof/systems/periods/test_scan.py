@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis._native import ffi, native
+from incprof.analysis._native import native
+from incprof.analysis._native_ffi import ffi
 from incprof.systems.periods.dtw import doubles
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
