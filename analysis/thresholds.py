@@ -150,7 +150,7 @@ class SiteOptions:
     least: float = threshold(
         0.04,
         OF_PHASE,
-        "a function that certainly takes less is not a site: 0.03 has 2 points less precision",
+        "certainly less is not a site: in real programs, 0.03 has 2 points less precision",
         without=0.0,
     )
     of_run: float = threshold(
@@ -172,18 +172,12 @@ class SiteOptions:
         0.8, "part of all phases' shares", "share of the function that belongs to the phase: 0.9 gives the same"
     )
     called: float = threshold(0.5, OF_PHASE, "a function entered in more intervals may represent a phase without ticks")
-    active: float = threshold(
-        0.05, "part of an interval", "one stray tick must not make a site (without call paths)", without=0.0
-    )
     coverage: float = threshold(0.95, "part of the intervals", "the paper's Algorithm 1 (section V-B)")
     common: float = threshold(0.5, OF_PHASE, "a function active in less represents it only if none has more")
     unspecific: float = threshold(
         20.0, "sites", "a function that runs in other phases too is the last resort (without call paths)", high=1e6
     )
     beats: float = threshold(1.0, "sites", "ten times the beats weigh as much as 2.3 sites more", high=1e6, without=0.0)
-    time: float = threshold(
-        0.3, "sites", "of two otherwise equal functions, the one with more time", high=1e6, without=0.0
-    )
     caller: float = threshold(0.5, OF_FUNCTION, "a caller with less shows little about it")
     loop: float = threshold(0.9, OF_FUNCTION, "a few samples lie outside the loop")
     largest_loop: float = threshold(
@@ -220,7 +214,9 @@ class StepOptions:
     alone: float = threshold(0.9, "part of a function's time", "with less below one caller, calls are not all its own")
     holds: float = threshold(0.8, "part of the driver's time", "a loop with less gives no period", without=0.0)
     error: float = threshold(0.05, "part of the period", "two standard errors are then within 10 %", without=1.0)
-    aside: float = threshold(0.1, "part of the calls", "steps side by side are never further apart", without=1.0)
+    aside: float = threshold(
+        0.1, "part of the calls", "of steps further apart, a mean number of calls in an iteration says nothing"
+    )
     least: float = threshold(0.02, "part of the phase", "a function that takes less is not a step", without=0.0)
     shortest_s: float = threshold(
         3e-6, "seconds", "shorter calls are arithmetic: 10 us has 5 points less recall", without=0.0

@@ -12,54 +12,72 @@ import json
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields, replace
 from functools import partial
+from typing import TypeVar
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 from incprof.analysis.thresholds import OPTIONS  # noqa: E402
+from incprof.model import Arcs, IntervalProfile, Samples  # noqa: E402
+from incprof.readers.profile_builder import NO_PATHS  # noqa: E402
 from truth.answers import of_tool  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
 from truth.evaluate import Outcome, evaluate  # noqa: E402
 from truth.places import HERE  # noqa: E402
 from truth.recordings import all_programs, recorded  # noqa: E402
-from truth.scores.sites import Matches  # noqa: E402
+from truth.scores.sites import NOTHING  # noqa: E402
 from truth.split import TUNE  # noqa: E402
 
 PAGE, MEASURED = HERE.parent / "docs" / "reference" / "thresholds.md", HERE / "thresholds.json"
-Scores = dict[str, dict[str, float]]
+Scores = dict[str, dict[str, int | float]]
 Measured = dict[str, Scores]
+Table = TypeVar("Table", Samples, Arcs)
 COLUMNS = ("name", "default", "unit", "what it rests on", "without")
-ROOMS = {"phases": "Phases", "sites": "Sites", "steps": "Steps"}
+GROUPS = {"phases": "Phases", "sites": "Sites", "steps": "Steps"}
 
 
-def score(settings: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """Score the method with some thresholds changed: on generated runs, and on programs."""
+def score(settings: tuple[str, ...]) -> Scores:
+    """Score the method with some thresholds changed: on generated runs, the same without call paths, and programs."""
     method = partial(of_tool, method="robust", options=OPTIONS.with_settings(settings))
-    generated, programs = [], []
+    generated, pathless, programs = list[Outcome](), list[Outcome](), list[Outcome]()
     for family, number in all_names(TUNE):
         case = make_case(family, number)
-        generated.append(evaluate(case.name, family, TUNE, case.profile, case.labels, case.truth, "robust", method))
+        for outcomes, profile in ((generated, case.profile), (pathless, without_paths(case.profile))):
+            outcomes.append(evaluate(case.name, family, TUNE, profile, case.labels, case.truth, "robust", method))
     for program in all_programs(TUNE):
         profile, labels = recorded(program)
         programs.append(evaluate(program.name, program.name, TUNE, profile, labels, program.truth, "robust", method))
-    return {"generated": _sums(generated), "programs": _sums(programs)}
+    return {"generated": _sums(generated), "no call paths": _sums(pathless), "programs": _sums(programs)}
 
 
-def _sums(outcomes: list[Outcome]) -> dict[str, float]:
+def without_paths(profile: IntervalProfile) -> IntervalProfile:
+    """Return what a directory of gmon files has of a run, but for who calls whom."""
+    samples, arcs = _without_rows(profile.samples), _without_rows(profile.arcs)
+    return replace(profile, paths=NO_PATHS, samples=samples, arcs=arcs, inlined=None, code_loops=None)
+
+
+def _without_rows(table: Table) -> Table:
+    return replace(table, **{column.name: getattr(table, column.name)[:0] for column in fields(table)})
+
+
+def _sums(outcomes: list[Outcome]) -> dict[str, int | float]:
     """Sum up outcomes."""
-    none = Matches(0, 0, 0, 0)
+    periods = sum((one.periods for one in outcomes), NOTHING)
     return {
         "runs": len(outcomes),
         "right": sum(one.k_right for one in outcomes),
-        "sites": round(sum((one.sites.functions for one in outcomes), none).f1, 4),
-        "steps": round(sum((one.steps for one in outcomes), none).f1, 4),
+        "sites": round(sum((one.sites.functions for one in outcomes), NOTHING).f1, 4),
+        "steps": round(sum((one.steps for one in outcomes), NOTHING).f1, 4),
+        "periods": periods.found,
+        "right periods": round(periods.precision, 4),
     }
 
 
 def measure() -> Measured:
     """Score the method as it is, under "", and without each of the optional thresholds."""
-    settings = [""] + [f"{room}.{t.name}={t.without!r}" for room, t in OPTIONS.listed() if t.without is not None]
+    settings = [""] + [f"{group}.{t.name}={t.without!r}" for group, t in OPTIONS.listed() if t.without is not None]
     out = {}
     with ProcessPoolExecutor() as pool:
         for setting, sums in zip(settings, pool.map(score, [(one,) if one else () for one in settings]), strict=True):
@@ -71,14 +89,14 @@ def measure() -> Measured:
 def page(measured: Measured) -> str:
     """Return docs/reference/thresholds.md."""
     usual = measured[""]
-    values = {f"{part}_{key}": n for part, scores in usual.items() for key, n in scores.items()}
+    values = {f"{part}_{key}".replace(" ", "_"): n for part, scores in usual.items() for key, n in scores.items()}
     lines = [(HERE / "thresholds.md").read_text().format(**values)]
-    for room, title in ROOMS.items():
+    for group, title in GROUPS.items():
         lines += ["", f"## {title}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        for one in (one for of, one in OPTIONS.listed() if of == room):
-            without = measured.get(f"{room}.{one.name}")
+        for one in (one for of, one in OPTIONS.listed() if of == group):
+            without = measured.get(f"{group}.{one.name}")
             lost = "-" if without is None else _lost(without, usual)
-            lines.append(f"| `{room}.{one.name}` | {one.default:g} | {one.unit} | {one.evidence} | {lost} |")
+            lines.append(f"| `{group}.{one.name}` | {one.default:g} | {one.unit} | {one.evidence} | {lost} |")
     return "\n".join(lines) + "\n"
 
 
@@ -87,9 +105,9 @@ def _lost(without: Scores, usual: Scores) -> str:
     parts = []
     for part, scores in without.items():
         changes = [
-            f"{key} {scores[key] - usual[part][key]:+{'g' if key == 'right' else '.3f'}}"
-            for key in ("right", "sites", "steps")
-            if scores[key] != usual[part][key]
+            f"{key} {score - usual[part][key]:+{'d' if isinstance(score, int) else '.3f'}}"
+            for key, score in scores.items()
+            if score != usual[part][key]
         ]
         parts += [f"{part}: {', '.join(changes)}"] if changes else []
     return "; ".join(parts) or "nothing"

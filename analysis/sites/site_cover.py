@@ -60,20 +60,13 @@ class Activity:
 def activity(profile: IntervalProfile, *, literal: bool, options: SiteOptions = SITES) -> Activity:
     """Determine which functions are active in which interval.
 
-    literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function, and
-    time outside all functions of the program never counts: no heartbeat can go there.
+    Any self time counts (the paper); unless `literal`, not that outside all functions of the program: no heartbeat can
+    go there.
     """
     share = shares(profile.self_s)
+    keep = share.data > 0
     if not literal:
-        code = np.array([function.is_code for function in profile.functions], dtype=np.bool_)
-        share.data[~code[share.indices]] = 0.0
-        share.eliminate_zeros()
-    keep = share.data > 0 if literal else share.data >= options.active
-    if not literal:
-        for i in np.flatnonzero(np.diff(share.indptr)):
-            row = slice(share.indptr[i], share.indptr[i + 1])
-            if not keep[row].any():
-                keep[share.indptr[i] + int(np.argmax(share.data[row]))] = True
+        keep &= np.array([function.is_code for function in profile.functions], dtype=np.bool_)[share.indices]
     share.data[~keep] = 0.0
     share.eliminate_zeros()
     share.sort_indices()
@@ -215,8 +208,7 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
     # Functions of the compiler's libraries are as much a last resort as those that run everywhere.
     options = act.options
     weight = 1.0 + options.unspecific * (1.0 - specific + library) + options.beats * np.log1p(beats)
-    time = (gather @ act.share).toarray() / count[:, None]
-    return Presence(present, called, part, weight + options.time * (1.0 - time))
+    return Presence(present, called, part, weight)
 
 
 def sites_by_cover(
