@@ -18,14 +18,12 @@
 #define HORIZON_NS ((uint64_t)5000000000)
 
 static int number = -1;
-static bool is_used;
 static uint32_t state;
 static struct buffer image;
 
-void extension_use(enum gpu_state now)
+void extension_refuse(enum gpu_state why)
 {
-    __atomic_store_n(&state, (uint32_t)now, __ATOMIC_RELAXED);
-    __atomic_store_n(&is_used, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&state, (uint32_t)why, __ATOMIC_RELAXED);
 }
 
 /* Neither CUDA nor OpenCL works in a forked child. Its one thread does not hold the lock, which another may have held.
@@ -93,15 +91,28 @@ static void put_interface(void)
     buffer_varint(&image, gpu_interface);
 }
 
+/* Return whether there is a reason for images, from now on: work, or that none can be recorded. */
+static bool is_used(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_RELAXED) != GPU_RECORDED || sums_any() ||
+           __atomic_load_n(&gpu_totals.launches, __ATOMIC_RELAXED) > 0 ||
+           __atomic_load_n(&gpu_totals.graph_launches, __ATOMIC_RELAXED) > 0;
+}
+
 static const uint8_t *put(const struct extension_interval *interval, size_t *length)
 {
-    if (!gpu_is_recording() || !__atomic_load_n(&is_used, __ATOMIC_RELAXED) ||
-        !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
+    static bool has_image;
+    if (!gpu_is_recording() || !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
         return NULL;
-    image.length = 0;
-    image.failed = false;
     launches_resolve(interval->is_last);
     spans_close(final_before(interval));
+    has_image = has_image || is_used();
+    if (!has_image) {
+        gpu_leave();
+        return NULL;
+    }
+    image.length = 0;
+    image.failed = false;
     put_interface();
     put_state(interval->run_start_ns);
     names_put(&image);

@@ -45,7 +45,6 @@ EXPORT int InitializeInjection(void)
     static int is_called;
     /* First: the library takes no records for a process that is not recorded. */
     if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) == 0 && gpu_start("libincprof_cuda", GPU_CUDA)) {
-        extension_use(GPU_RECORDED);
         process = getpid();
         begin();
     }

@@ -41,7 +41,7 @@ static bool is_first(enum gpu_state state)
 void gpu_refuse(enum gpu_state state, const char *why, const char *advice)
 {
     char line[128] = "GPU activity is not recorded: ";
-    extension_use(state);
+    extension_refuse(state);
     text_append(line, sizeof line, why);
     if (is_first(state))
         log_warn(line, advice);

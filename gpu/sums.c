@@ -65,6 +65,11 @@ static void put_sum(struct buffer *row, const struct sum *sum, uint64_t first_sl
     buffer_varint(row, sum->bytes);
 }
 
+bool sums_any(void)
+{
+    return used > 0;
+}
+
 void sums_put(struct buffer *out, uint64_t run_start_ns)
 {
     struct buffer rows = {0};

@@ -104,7 +104,6 @@ EXPORT struct rocprofiler_tool *rocprofiler_configure(uint32_t version, const ch
     if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0 || !gpu_start("libincprof_hip", GPU_HIP))
         return NULL;
     gpu_version = version;
-    extension_use(GPU_RECORDED);
     if (version >= ROCPROFILER_LEAST_VERSION && find(__builtin_return_address(0)))
         return &tool;
     gpu_refuse(GPU_OLD_ROCPROFILER, "rocprofiler-sdk is older than that of ROCm 6.4", NULL);

@@ -134,6 +134,7 @@ struct device_work {
     uint16_t kind; /* of its sum */
 };
 void sums_add(const struct sum_key *key, uint64_t count, uint64_t ns, uint64_t bytes);
+bool sums_any(void);
 /* Append the records of all sums, and clear them. */
 void sums_put(struct buffer *out, uint64_t run_start_ns);
 
@@ -189,8 +190,8 @@ void trace_put(struct buffer *out, uint64_t run_start_ns);
 void trace_report(void);
 
 /* extension.c */
-/* From now on, intervals have images. */
-void extension_use(enum gpu_state state);
+/* Nothing is recorded, for this reason. Intervals have images from the first work on, or with a reason. */
+void extension_refuse(enum gpu_state why);
 /* Register with the collector; negative: there is none. */
 int extension_start(void);
 

@@ -40,7 +40,6 @@ struct queue *queue_add(cl_command_queue handle)
         found = &queues[at];
     if (found == NULL && used == MOST_USED)
         return NULL;
-    extension_use(GPU_RECORDED);
     bool is_new = found == NULL;
     if (is_new) {
         found = &queues[at];

@@ -66,7 +66,6 @@ static void note(int endpoint, int device, enum sum_kind kind, uint32_t what, ui
         return;
     bool is_kernel = kind == SUM_KERNEL;
     if (endpoint == BEGINS) {
-        extension_use(GPU_RECORDED);
         now.correlation = launches_count(is_kernel);
         now.start_ns = monotonic_ns();
         return;

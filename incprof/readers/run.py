@@ -14,13 +14,13 @@ import numpy as np
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import IntervalProfile, Metadata, Module, Process, Program, Run
 from incprof.readers.gmon_directory import Snapshot, read_gmon_files
-from incprof.readers.stream import stream_files
 from incprof.readers.stream.collect import (
     DEFAULT_INTERVAL_S,
     DEFAULT_RATE_HZ,
     MAX_NS,
     MOST_BYTES,
     collect,
+    end_of,
     first_metadata,
     parse_metadata,
 )
@@ -30,7 +30,6 @@ from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import NODE, Source, node_file
 from incprof.readers.stream.stream_profile import read_stream
 from incprof.safe.inputs import open_input, read_input, record_input
-from incprof.safe.printable import parse_json
 from incprof.symbols.modules import SymbolLoader
 
 Progress = Callable[[int, int], object]
@@ -261,8 +260,6 @@ def _app_name(processes: list[Process], exe: str | None) -> str:
 # The programs of a job whose processes share a run directory; and the processes of one program as a run.
 
 
-# Size of an END image.
-TAIL_BYTES = 512
 # Workers share the work: each used this share of the busiest one's CPU time, or more, ...
 LEAST_SHARE = 0.2
 # ... and overlapped with it for this share of its own duration.
@@ -377,19 +374,8 @@ def use_of(process: Process) -> Use:
 
 def _at_end(source: Source) -> tuple[int, int] | None:
     """Return nanoseconds of the run and of CPU time from the image that ends a recording, if it has them."""
-    tail = source.bytes_at(max(source.size - TAIL_BYTES, 0), TAIL_BYTES)
-    at = tail.rfind(stream_files.MAGIC)
-    if at < 0 or len(tail) - at < stream_files.HEADER.size:
-        return None
-    _, kind, _, _, length, _ = stream_files.HEADER.unpack_from(tail, at)
-    begin = at + stream_files.HEADER.size
-    if kind != stream_files.END or begin + length != len(tail):
-        return None
-    try:
-        end = parse_json(tail[begin:])
-    except ValueError:
-        return None
-    figures = (end.get("end_ns"), end.get("cpu_ns")) if isinstance(end, dict) else (None, None)
+    end = end_of(source)
+    figures = end.get("end_ns"), end.get("cpu_ns")
     return (figures[0], figures[1]) if all(type(n) is int and 0 <= n < MAX_NS for n in figures) else None  # type: ignore[return-value]
 
 

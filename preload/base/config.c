@@ -133,6 +133,7 @@ void config_read(struct config *config)
     config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) < 2;
     config->counters = environment_flag("INCPROF_COUNTERS", false);
     config->lack_is_reported = environment_flag("INCPROF_LACK_REPORTED", false);
+    config->gpu = environment_flag("INCPROF_GPU", false);
     config->follow = environment_flag("INCPROF_FOLLOW", true);
     config->disabled = environment_flag("INCPROF_DISABLE", false);
 }

@@ -29,6 +29,7 @@ struct config {
     bool charge_libraries; /* gmon format: library time is charged to its caller */
     bool counters;         /* INCPROF_COUNTERS: hardware events are counted */
     bool lack_is_reported; /* INCPROF_LACK_REPORTED: `record` has reported that there are none, for all of a job */
+    bool gpu;              /* INCPROF_GPU: activity of GPUs is recorded, by libraries that their drivers load */
     bool follow;           /* forked children are recorded */
     bool disabled;
 };

@@ -10,6 +10,7 @@
 
 static const struct extension *added[MOST_EXTENSIONS];
 static bool has_begun, wanted;
+static uint32_t kinds_put; /* bits */
 
 static const struct extension *get(uint32_t number)
 {
@@ -41,6 +42,7 @@ void extensions_begin(bool forked, bool with_images)
 {
     has_begun = true;
     wanted = with_images;
+    kinds_put = 0;
     for (uint32_t number = 0; get(number) != NULL; number++)
         get(number)->begin(forked, with_images);
 }
@@ -67,5 +69,11 @@ void extensions_put(struct interval *interval, uint64_t run_start_ns, uint64_t e
         size_t start = stream_begin_image(&interval->images, get(number)->kind, 0, interval->number);
         buffer_bytes(&interval->images, payload, length);
         stream_end_image(&interval->images, start);
+        kinds_put |= 1u << get(number)->kind;
     }
+}
+
+bool extensions_have_put(uint32_t kind)
+{
+    return (kinds_put >> kind & 1) != 0;
 }

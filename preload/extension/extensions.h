@@ -16,6 +16,9 @@ bool extensions_exist(void);
 /* Begin a recording; `wanted`: with a stream, which can have images. By the process's only thread. */
 void extensions_begin(bool forked, bool wanted);
 
+/* Return whether the recording has images of a kind. */
+bool extensions_have_put(uint32_t kind);
+
 /* Give an event from a thread's ring, with the node of its path, to its extension. */
 void extensions_take(const struct sample *event, uint32_t node);
 

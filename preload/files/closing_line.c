@@ -196,14 +196,16 @@ static bool is_whole(const struct closing *closing, uint64_t recorded_ns, uint64
     return recorded_ns + start_ns >= all_ns / 100 * 99;
 }
 
-/* Add the job's summary. Returns whether the run directory holds any data. */
-static bool append_job(char *line, size_t size, const struct closing *closing)
+/* Add the job's summary. Returns whether the run directory holds any data. `gpu`: of all processes; GPU_NOT_ASKED if
+ * some are unknown. */
+static bool append_job(char *line, size_t size, const struct closing *closing, enum gpu_use *gpu)
 {
     struct job_summary job;
     uint64_t all_ns = closing->cpu_end_ns + job_time_ns();
     all_ns -= all_ns > earlier_ns ? earlier_ns : all_ns;
     job_summary_read(&job, run_directory, job_rank);
     uint64_t processes = job.leading.processes + job.others.processes;
+    *gpu = processes > 0 && job.open == 0 && !job.is_partial ? job.gpu : GPU_NOT_ASKED;
     bool is_single = processes == 1 && closing->intervals > 0;
     if (processes == 0)
         discard_message(line, size, all_ns);
@@ -222,14 +224,19 @@ void closing_line_write(const struct closing *closing)
     if (rest[0] == '\0' || (closing->intervals == 0 && run_directory == NULL))
         return;
     bool has_recording = true;
+    enum gpu_use gpu = closing->gpu;
     if (run_directory != NULL)
-        has_recording = append_job(line, sizeof line, closing);
+        has_recording = append_job(line, sizeof line, closing, &gpu);
     else
         append_intervals(line, sizeof line, closing);
     if (has_recording)
         text_append(line, sizeof line, rest);
     append_python_advice(line, sizeof line);
+    if (gpu == GPU_NOT_LOADED)
+        text_append(line, sizeof line, "; no GPU was used");
     log_warn(line, NULL);
+    if (gpu > GPU_NOT_LOADED && gpu < GPU_RECORDED)
+        log_warn("no GPU activity is recorded", gpu_use_reason(gpu));
 }
 
 bool closing_line_is_due(void)

@@ -4,9 +4,11 @@
 #ifndef INCPROF_CLOSING_LINE_H
 #define INCPROF_CLOSING_LINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "config.h"
+#include "gpu_use.h"
 #include "launch.h"
 
 /* Return whether the line is wanted and this process prints it. Programs that it starts then do not print it. Not
@@ -30,6 +32,7 @@ struct closing {
     uint64_t intervals;                /* of this process */
     uint64_t cpu_begin_ns, cpu_end_ns; /* the process's CPU clock at the begin and the end of its recording */
     uint64_t own_ns;                   /* the part of this time that the recording took; 0: not to be shown */
+    enum gpu_use gpu;
 };
 
 /* Print the line; for a job it includes the other processes' data in the run directory. Async-signal-safe. */
@@ -48,6 +51,8 @@ struct job_summary {
     /* Of the recordings of the printing process's rank; if a launcher started the job, they are all of it: */
     uint64_t recorded_ns;
     uint64_t open; /* recordings without an end: their processes still run, or were killed */
+    enum gpu_use gpu;
+    bool is_partial; /* there are too many recordings to read all */
 };
 
 /* Read the beginning and the end of each recording in the directory, up to some thousand recordings and a fifth of a

@@ -15,7 +15,7 @@
 #define LEAST_RECORDINGS 64  /* recordings, even if a busy machine stalls this thread meanwhile */
 #define MOST_PROGRAMS 32     /* of which names are stored; the others are merged */
 #define BEGINNING_BYTES 1024 /* the program's name is near the beginning of a file */
-#define END_BYTES 256
+#define END_BYTES 512
 #define KIND_AT 8
 
 struct program {
@@ -55,9 +55,21 @@ static void read_name(char *name, size_t size, int fd)
     name[length] = '\0';
 }
 
-/* Read the CPU time from a recording's end image. False if there is none. */
-static bool read_cpu(uint64_t *cpu_ns, int fd)
+/* Return the number behind `key`, and in `has_number` whether there is one. */
+static uint64_t number_of(const char *text, size_t bytes, const char *key, bool *has_number)
 {
+    uint64_t number = 0;
+    const char *at = find(text, bytes, key);
+    *has_number = at != NULL;
+    for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
+    return number;
+}
+
+/* Read a recording's end image. False if there is none. */
+static bool read_end(int fd, uint64_t *cpu_ns, enum gpu_use *gpu)
+{
+    bool has_cpu = false, has_gpu = false;
     char text[END_BYTES + 1];
     long size = SYS3(SYS_lseek, fd, 0, SEEK_END);
     long got = SYS4(SYS_pread64, fd, text, END_BYTES, size > END_BYTES ? size - END_BYTES : 0);
@@ -66,10 +78,11 @@ static bool read_cpu(uint64_t *cpu_ns, int fd)
     for (const char *at = text; got > KIND_AT && at < text + got - KIND_AT; at++)
         if (memcmp(at, "gmon", 4) == 0 && at[KIND_AT] == IMAGE_END)
             image = at;
-    const char *number = image != NULL ? find(image, (size_t)(text + got - image), "\"cpu_ns\":") : NULL;
-    for (*cpu_ns = 0; number != NULL && *number >= '0' && *number <= '9'; number++)
-        *cpu_ns = *cpu_ns * 10 + (uint64_t)(*number - '0');
-    return number != NULL;
+    size_t bytes = image != NULL ? (size_t)(text + got - image) : 0;
+    image = image != NULL ? image : text;
+    *cpu_ns = number_of(image, bytes, "\"cpu_ns\":", &has_cpu);
+    *gpu = (enum gpu_use)number_of(image, bytes, "\"gpu\":", &has_gpu);
+    return has_cpu;
 }
 
 static struct job_share *share_of(struct programs *programs, const char *name, struct job_summary *summary)
@@ -102,6 +115,7 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
     char path[PATH_MAX];
     char name[sizeof programs->all[0].name];
     uint64_t cpu_ns;
+    enum gpu_use gpu;
     path[0] = '\0';
     text_append(path, sizeof path, directory);
     text_append(path, sizeof path, "/");
@@ -112,13 +126,14 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
     read_name(name, sizeof name, fd);
     struct job_share *share = share_of(programs, name, summary);
     share->processes++;
-    bool has_ended = read_cpu(&cpu_ns, fd);
+    bool has_ended = read_end(fd, &cpu_ns, &gpu);
     sys_close(fd);
     share->cpu_ns += has_ended ? cpu_ns : 0;
     if (!is_of_rank(file, rank))
         return;
     summary->recorded_ns += has_ended ? cpu_ns : 0;
     summary->open += !has_ended;
+    summary->gpu = gpu > summary->gpu ? gpu : summary->gpu;
 }
 
 static bool is_in_time(int count, uint64_t deadline_ns)
@@ -132,12 +147,13 @@ static void add_all(struct programs *programs, struct job_summary *summary, cons
     uint64_t deadline_ns = monotonic_ns() + LONGEST_NS;
     int fd = sys_open(directory, O_RDONLY | O_DIRECTORY, 0);
     long got;
-    for (int count = 0; fd >= 0 && (got = SYS3(SYS_getdents64, fd, entries, sizeof entries)) > 0;) {
-        for (long at = 0; at < got && is_in_time(count, deadline_ns);) {
+    summary->is_partial = fd < 0;
+    for (int count = 0; !summary->is_partial && (got = SYS3(SYS_getdents64, fd, entries, sizeof entries)) > 0;) {
+        for (long at = 0; at < got && !summary->is_partial;) {
             const struct sys_directory_entry *entry = (const void *)(entries + at);
             if (is_recording(entry->name)) {
                 add(programs, summary, directory, entry->name, rank);
-                count++;
+                summary->is_partial = !is_in_time(++count, deadline_ns);
             }
             at += entry->length;
         }

@@ -267,6 +267,10 @@ static long append_end(struct recording *recording, uint64_t end_ns)
     buffer_json_u64(&json, "samples", recording->samples);
     buffer_json_u64(&json, "lost", recording->lost);
     buffer_json_u64(&json, "cpu_ns", recording->cpu_ns);
+    if (recording->gpu != GPU_NOT_ASKED) {
+        buffer_json_u64(&json, "gpu", recording->gpu);
+        buffer_json_text(&json, "gpu_reason", gpu_use_reason(recording->gpu));
+    }
     buffer_u8(&json, '}');
     size_t start = stream_begin_image(&recording->data, IMAGE_END, 0, 0);
     buffer_bytes(&recording->data, json.data, json.length);

@@ -7,6 +7,7 @@
 
 #include "buffer.h"
 #include "config.h"
+#include "gpu_use.h"
 #include "interval.h"
 #include "launch.h"
 #include "modules.h"
@@ -56,6 +57,7 @@ struct recording {
     size_t modules_checked, nodes_checked; /* modules and nodes whose symbols have been copied if required */
     uint8_t copied[MOST_MODULES / 8];      /* modules that have been copied, or cannot be */
     uint64_t samples, lost;
+    enum gpu_use gpu;   /* set before the end */
     uint64_t cpu_ns;    /* of all intervals */
     uint64_t intervals; /* in the file, or queued */
     uint64_t dropped;   /* since the last of these: the file system stalled and the queue was full */

@@ -19,7 +19,8 @@ enum image_kind {
     IMAGE_END,
     IMAGE_WAITS = 9,
     IMAGE_IO = 11,
-    IMAGE_COUNTERS = 12
+    IMAGE_COUNTERS = 12,
+    IMAGE_DEVICE = 13
 };
 
 /* The counters of an interval, in the order of the format. */

@@ -287,7 +287,11 @@ void collection_sample_waits(bool is_alone)
 void collection_close(void)
 {
     waits_finish(&interval);
+    if (config->gpu)
+        module_scan_now();
     close_now(true);
+    if (config->gpu)
+        recording.gpu = gpu_use_of_process(extensions_have_put(IMAGE_DEVICE));
     recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
 
@@ -302,7 +306,7 @@ static uint64_t own_ns(void)
 void collection_report(void)
 {
     if (!recording.broken && !recording.forked)
-        closing_line_write(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns, own_ns()});
+        closing_line_write(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns, own_ns(), recording.gpu});
 }
 
 void collection_report_late(void)

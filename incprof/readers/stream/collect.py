@@ -23,6 +23,8 @@ from incprof.symbols.elf.preflight import program_name, script_name
 
 COUNTERS = 17
 MAX_NS = 2**62
+# Size of an END image, at most.
+TAIL_BYTES = 512
 
 # Place of an image of a complete interval: docs/reference/formats.md, and the index of its interval.
 PLACE = np.dtype([("interval", "i8"), ("kind", "i8"), ("module", "i8"), ("offset", "i8"), ("length", "i8")])
@@ -143,6 +145,23 @@ def first_metadata(source: Source) -> Metadata:
     if source.find(stream_files.MAGIC, 0, source.size) < 0:
         raise NoDataError(f"{where}: not an incprof stream: give a directory that incprof record wrote")
     raise NoDataError(f"{where}: the stream has no metadata, its start is damaged: record the program again")
+
+
+def end_of(source: Source) -> dict[str, Any]:
+    """Return the totals of a recording that has ended; empty without its last image."""
+    tail = source.bytes_at(max(source.size - TAIL_BYTES, 0), TAIL_BYTES)
+    at = tail.rfind(stream_files.MAGIC)
+    if at < 0 or len(tail) - at < stream_files.HEADER.size:
+        return {}
+    _, kind, _, _, length, _ = stream_files.HEADER.unpack_from(tail, at)
+    begin = at + stream_files.HEADER.size
+    if kind != stream_files.END or begin + length != len(tail):
+        return {}
+    try:
+        end = parse_json(tail[begin:])
+    except ValueError:
+        return {}
+    return end if isinstance(end, dict) else {}
 
 
 def _after_hole(collected: Collected, image: Image, pending: list[Image]) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 
 from incprof.model import FloatArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows, unzigzag
+from incprof.readers.stream.collect import end_of
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
+from incprof.readers.stream.stream_files import Source
 
 STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICES, TRACE_KEYS, TRACE = range(1, 12)
 INTERFACE = 16
@@ -177,6 +179,16 @@ def read_gpu(path: str, *, traced: bool = False) -> GpuActivity | None:
     Raises: NoDataError if it is not a stream or cannot be read.
     """
     return activity_of(interval_images(path, DEVICE), traced=traced)
+
+
+def why_not_recorded(path: str) -> str | None:
+    """Return why a stream has nothing of GPUs; None if that is unknown, as where it was not asked for.
+
+    Raises: NoDataError if it cannot be read.
+    """
+    with Source(path) as source:
+        reason = end_of(source).get("gpu_reason")
+    return reason if isinstance(reason, str) else None
 
 
 @dataclass

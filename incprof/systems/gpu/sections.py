@@ -25,6 +25,7 @@ from incprof.systems.gpu.read import (
     ROCPROFILER_REFUSED,
     GpuActivity,
     read_gpu,
+    why_not_recorded,
 )
 
 MOST_NAMED, MOST_LANES = 3, 4
@@ -46,7 +47,8 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return None
     activity = read_gpu(study.process.path)
     if activity is None:
-        return None
+        reason = why_not_recorded(study.process.path)
+        return CardPart("device", {}, (), notes=(f"No GPU activity was recorded: {reason}",)) if reason else None
     result = study.phases()
     used = activity.state == RECORDED and (len(activity.busy.count) > 0 or len(activity.kernels.count) > 0)
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if used else None

@@ -241,6 +241,11 @@ def test_without_the_collector_or_a_driver_the_layer_is_silent(
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_program_that_enqueues_nothing_has_no_images(host: Callable[..., Recording]) -> None:
+    recording = host("start", "burn:100", "stop")
+    assert read_gpu(str(recording.directory / "rank-00000.gmon")) is None
+
+
 def test_record_sets_the_layer(program: Path, cache: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "incprof", "record", "--gpu", "-o", str(tmp_path / "run"), "--"]
     environment = {**os.environ, "POCL_CACHE_DIR": cache}

@@ -1,0 +1,29 @@
+/* Whether a recording has anything of GPUs where it was asked for (INCPROF_GPU), and else why not: for the closing line
+ * and for readers. */
+#ifndef INCPROF_GPU_USE_H
+#define INCPROF_GPU_USE_H
+
+#include <stdbool.h>
+
+/* Values of `gpu` in an end image. Of a job, the highest of its processes. */
+enum gpu_use {
+    GPU_NOT_ASKED,
+    GPU_NOT_LOADED, /* no library of an interface */
+    GPU_LEVEL_ZERO,
+    GPU_OPENMP,
+    GPU_OPENCL,
+    GPU_HIP,
+    GPU_CUDA, /* a library of this interface, but not ours */
+    GPU_IDLE_OPENMP,
+    GPU_IDLE, /* ours, which has recorded nothing */
+    GPU_RECORDED
+};
+
+/* Return this process's use, by the libraries that it has loaded. `has_images`: there are images of kind 13. Collector,
+ * under its lock; async-signal-safe. */
+enum gpu_use gpu_use_of_process(bool has_images);
+
+/* Return why nothing is recorded, or NULL. Pure. */
+const char *gpu_use_reason(enum gpu_use use);
+
+#endif
