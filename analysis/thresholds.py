@@ -178,6 +178,9 @@ class SiteOptions:
         20.0, "sites", "a function that runs in other phases too is the last resort (without call paths)", high=1e6
     )
     beats: float = threshold(1.0, "sites", "ten times the beats weigh as much as 2.3 sites more", high=1e6, without=0.0)
+    time: float = threshold(
+        0.3, "sites", "of two otherwise equal functions, the one with more time, not the first", high=1e6, without=0.0
+    )
     caller: float = threshold(0.5, OF_FUNCTION, "a caller with less shows little about it")
     loop: float = threshold(0.9, OF_FUNCTION, "a few samples lie outside the loop")
     largest_loop: float = threshold(

@@ -208,7 +208,8 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
     # Functions of the compiler's libraries are as much a last resort as those that run everywhere.
     options = act.options
     weight = 1.0 + options.unspecific * (1.0 - specific + library) + options.beats * np.log1p(beats)
-    return Presence(present, called, part, weight)
+    time = (gather @ act.share).toarray() / count[:, None]
+    return Presence(present, called, part, weight + options.time * (1.0 - time))
 
 
 def sites_by_cover(

@@ -86,11 +86,6 @@ def test_fewer_calls_win():
     assert sites(profile, literal=False) == [("outer", "body", 4)]
 
 
-def test_a_flat_interval_still_has_an_active_function():
-    profile = make_profile(np.full((3, 40), 0.025))
-    assert activity(profile, literal=False).active.sum(axis=1).tolist() == [1, 1, 1]
-
-
 def test_time_outside_the_program_elects_a_site_only_by_the_letter():
     profile = rows("[outside]=90 worker=10/7", "[outside]=100", "[outside]=60 worker=40/7")
     assert sites(profile, literal=True) == [("[outside]", "loop", 3)]
