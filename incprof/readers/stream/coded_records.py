@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -305,6 +305,43 @@ def unzigzag(values: UintArray) -> IndexArray:
     """Return signed numbers from zigzag ones, same shape."""
     half = (values >> np.uint64(1)).astype(np.int64)
     return half ^ -(values & np.uint64(1)).astype(np.int64)
+
+
+# Records of a type, a length and so many bytes, one after the other: the images that systems decode.
+
+
+# A float holds all digits of numbers up to this one.
+MOST = 2**53
+
+
+def records_of(payload: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the types and contents of a payload's records.
+
+    Raises: ValueError if one is cut off.
+    """
+    at = 0
+    while at < len(payload):
+        kind, at = number_at(payload, at)
+        length, at = number_at(payload, at)
+        if length > len(payload) - at:
+            raise ValueError("a record is cut off")
+        yield kind, payload[at : at + length]
+        at += length
+
+
+def number_at(text: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at a place, and the place behind it.
+
+    Raises: ValueError if it is cut off, or above MOST.
+    """
+    value = 0
+    for place, byte in enumerate(text[at : at + MAX_BYTES]):
+        value |= (byte & 127) << 7 * place
+        if byte < 128:
+            if value > MOST:
+                raise ValueError("a number is too large")
+            return value, at + place + 1
+    raise ValueError("a number is cut off")
 
 
 # Encode numbers and images as the collector does.

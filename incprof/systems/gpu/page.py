@@ -11,12 +11,13 @@ import numpy as np
 
 from incprof.analysis.views.page_parts import SystemPart
 from incprof.analysis.views.tracks import Span, SpanTrack
-from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.words.display_names import clean, short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
+from incprof.study.recorded_paths import Place, Places, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.gpu.analyse import CopyUse, KernelUse, common_path, copy_table, kernel_table
-from incprof.systems.gpu.launches import Places, functions_to, kernel_name, launched_by_program, places_of
+from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program
 from incprof.systems.gpu.read import (
     COPIES,
     COPY_NAMES,
@@ -58,7 +59,7 @@ def page_parts(study: Study) -> tuple[SystemPart, ...]:
 
 
 def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
+    paths = paths_of(study)
     launched = launched_by_program(study, activity, paths)
     table = kernel_table(launched, study.profile, study.phases())
     shown = table[:MOST_KERNELS]
@@ -76,12 +77,12 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     boxes = list(_boxes(_tree(stacks), total_s))
     rows = []
     for use, by_phase in shown:
-        functions = functions_to(use.node, paths)
+        functions, place = functions_to(use.node, paths), places.get(use.node)
         around = [f"within {short(name)}" for name in _within(use, by_phase, within)[-1:]]
         rows.append({
             "name": short(kernel_name(use.name)), "full": clean(kernel_name(use.name)),
             "by": short(functions[-1]) if functions else "".join(around),
-            "where": where(*places[use.node]) if use.node in places else "",
+            "where": where(place.file, place.line) if place else "",
             "share": round(100 * use.seconds / max(total_s, 1e-12), 1),
             "seconds": seconds(use.seconds), "count": round(use.count),
             "mean": seconds(use.seconds / max(use.count, 1)),
@@ -99,11 +100,11 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     }
 
 
-def _copy(use: CopyUse, functions: list[str], place: tuple[str, int] | None) -> dict[str, Any]:
+def _copy(use: CopyUse, functions: list[str], place: Place | None) -> dict[str, Any]:
     """Return a row of the table of copies."""
     return {
         "direction": use.direction, "by": short(functions[-1]) if functions else "",
-        "where": where(*place) if place else "",
+        "where": where(place.file, place.line) if place else "",
         "bytes": decimal_size(use.bytes), "seconds": seconds(use.seconds), "count": round(use.count),
         "rate": f"{decimal_size(use.bytes / use.seconds)}/s" if use.seconds > 0 else "-",
     }  # fmt: skip
@@ -188,7 +189,7 @@ def gpu_tracks(study: Study, most: int) -> tuple[SpanTrack, ...]:
     trace, missing = activity.trace, activity.trace.left_out
     order = np.argsort(-trace.seconds, kind="stable")[:most]
     order = order[np.argsort(trace.start_s[order], kind="stable")]
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
+    paths = paths_of(study)
     places = places_of(study, paths, set(trace.node[order].tolist()))
     warnings = [f"the GPU trace was full: {missing} kernels, copies and waits are not in it"] if missing else []
     if len(order) < len(trace.start_s):
@@ -261,5 +262,5 @@ class _Details:
         functions = functions_to(node, self._paths) if node > 0 else []
         if functions:
             yield "launched by", " > ".join(short(clean(each)) for each in functions)
-        if node in self._places:
-            yield "at", where(*self._places[node])
+        if place := self._places.get(node):
+            yield "at", where(place.file, place.line)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.stream.coded_records import decode_rows, unzigzag
+from incprof.readers.stream.coded_records import MOST, decode_rows, number_at, records_of, unzigzag
 from incprof.readers.stream.collect import end_of
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
 from incprof.readers.stream.stream_files import Source
@@ -27,8 +27,8 @@ OTHER_STREAMS = 2**32 - 1
 UNSAMPLED = -1
 HEADER, COLUMNS, KEY_COLUMNS, TRACE_COLUMNS = 12, 7, 5, 4
 NS = 1e-9
-# A float holds all digits of smaller numbers; names are shorter, and runs have fewer slots.
-MOST, MOST_NAME, MOST_NAMES, MOST_SLOTS = 2**53, 4096, 1 << 16, 1 << 31
+# Names are shorter, and runs have fewer slots.
+MOST_NAME, MOST_NAMES, MOST_SLOTS = 4096, 1 << 16, 1 << 31
 LEAST_SLOT_NS = 1_000_000
 
 # Kinds of copies, by CUPTI's numbers; 0 is a memset.
@@ -244,7 +244,7 @@ def activity_of(images: Iterable[IntervalImage], *, traced: bool = False) -> Gpu
     for image in images:
         try:
             recorded = interfaces.setdefault(0, _Recorded(traced=traced))
-            for kind, text in _records(image.payload):
+            for kind, text in records_of(image.payload):
                 if kind == INTERFACE:
                     recorded = interfaces.setdefault(_interface(text), _Recorded(traced=traced))
                 else:
@@ -317,7 +317,7 @@ def _trace(keys: IntArray, numbers: IntArray) -> IntArray:
 
 
 def _interface(text: bytes) -> int:
-    number, _ = _number(text, 0)
+    number, _ = number_at(text, 0)
     if number >= INTERFACES:
         raise ValueError("an unknown interface")
     return number
@@ -333,31 +333,6 @@ def _rows(table: IntArray, slot_s: float, offset_s: float) -> GpuRows:
         seconds=table[:, 5].astype(np.float64) * NS,
         bytes=table[:, 6].astype(np.float64),
     )
-
-
-def _records(payload: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the types and contents of a payload's records.
-
-    Raises: ValueError if one is cut off.
-    """
-    at = 0
-    while at < len(payload):
-        kind, at = _number(payload, at)
-        length, at = _number(payload, at)
-        if length > len(payload) - at:
-            raise ValueError("a record is cut off")
-        yield kind, payload[at : at + length]
-        at += length
-
-
-def _number(text: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at a place, and the place behind it."""
-    value = 0
-    for place, byte in enumerate(text[at : at + 8]):
-        value |= (byte & 127) << 7 * place
-        if byte < 128:
-            return value, at + place + 1
-    raise ValueError("a number is cut off, or too large")
 
 
 def _numbers(text: bytes) -> IntArray:
@@ -388,7 +363,7 @@ def _table(text: bytes) -> IntArray:
 
 def _names(text: bytes) -> dict[int, str]:
     names = dict[int, str]()
-    number, at = _number(text, 0)
+    number, at = number_at(text, 0)
     while at < len(text):
         if number >= MOST_NAMES:
             raise ValueError("too many names")
@@ -400,7 +375,7 @@ def _names(text: bytes) -> dict[int, str]:
 def _devices(text: bytes) -> dict[int, str]:
     names, at = dict[int, str](), 0
     while at < len(text):
-        number, at = _number(text, at)
+        number, at = number_at(text, at)
         if number >= HOST:
             raise ValueError("too many devices")
         names[number], at = _text(text, at)
@@ -409,7 +384,7 @@ def _devices(text: bytes) -> dict[int, str]:
 
 def _text(text: bytes, at: int) -> tuple[str, int]:
     """Return the text at a place, and the place behind it."""
-    length, at = _number(text, at)
+    length, at = number_at(text, at)
     if length > min(MOST_NAME, len(text) - at):
         raise ValueError("a name is cut off")
     return text[at : at + length].decode("utf-8", "replace"), at + length

@@ -7,12 +7,13 @@ import numpy as np
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
-from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
+from incprof.study.recorded_paths import Places, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved
-from incprof.systems.gpu.launches import Places, functions_to, kernel_name, launched_by_program, places_of
+from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program
 from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
@@ -51,12 +52,12 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return CardPart("device", {}, (), notes=(f"No GPU activity was recorded: {reason}",)) if reason else None
     result = study.phases()
     used = activity.state == RECORDED and (len(activity.busy.count) > 0 or len(activity.kernels.count) > 0)
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if used else None
+    paths = paths_of(study) if used else None
     by_phase = gpu_by_phase(launched_by_program(study, activity, paths), study.profile, result) if used else []
     phases = {each.id: each for each in by_phase}
     nodes = {kernel.node for each in by_phase for kernel in each.kernels}
     nodes |= {node for each in by_phase for copy in each.copies for node, _ in copy.paths}
-    places = places_of(study, paths, nodes)
+    places = {} if paths is None else places_of(study, paths, nodes)
     columns = (
         Column("GPU", lambda phase: _of(phases, phase, "busy"), "%", drop=2, key="gpu_busy"),
         Column("GPUs", lambda phase: _sentence(phases.get(phase), result, paths, places), sentence=True),
@@ -120,8 +121,8 @@ def _kernel_value(
 
 
 def _path_value(node: int, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
-    file, line = places.get(node, (None, None))
-    return {"path": functions_to(node, paths), "file": file, "line": line}
+    place = places.get(node)
+    return {"path": functions_to(node, paths), "file": place and place.file, "line": place and place.line}
 
 
 def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | None, places: Places) -> str | None:
@@ -164,8 +165,8 @@ def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Pla
     shown = [each for each in one.kernels if each.seconds >= WORTH * one.kernel_s][:MOST_NAMED]
     texts = []
     for each in shown:
-        functions = functions_to(each.node, paths)
-        place = f" ({where(*places[each.node])})" if each.node in places else ""
+        functions, line = functions_to(each.node, paths), places.get(each.node)
+        place = f" ({where(line.file, line.line)})" if line else ""
         within = f", launched within {short(one.within[-1])}" if one.within and each.node == 0 else ""
         launched = f", launched by {short(functions[-1])}{place}" if functions else within
         mean = seconds(each.seconds / max(each.count, 1.0))

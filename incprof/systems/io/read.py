@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.stream.coded_records import decode_rows
+from incprof.readers.stream.coded_records import MOST, decode_rows, number_at, records_of
 from incprof.readers.stream.interval_images import IO, IntervalImage, interval_images
 
 # Values of a record of totals, in their order.
@@ -32,8 +32,7 @@ METADATA = 6
 NO_FILE, OTHER_FILES, FIRST_NAME = range(3)
 
 NS, US, MILLI = 1e-9, 1e-6, 1e-3
-# Bytes of the longest varint, the largest number of which a float holds all digits, and the longest name.
-MOST_DIGITS, MOST, MOST_NAME = 10, 2**53, 4096
+MOST_NAME = 4096
 # Files have smaller numbers.
 MOST_FILES = 1 << 20
 
@@ -123,6 +122,8 @@ def decoded(images: Iterable[IntervalImage]) -> Recorded:
     for image in images:
         try:
             records = list(records_of(image.payload))
+            for text in (text for kind, text in records if kind == NAMES):
+                list(_names_of(text))
         except ValueError:
             damaged += 1
             continue
@@ -256,36 +257,3 @@ def _names_of(text: bytes) -> Iterator[tuple[int, str]]:
             return
         yield number, text[at : at + length].decode("utf-8", "surrogateescape")
         number, at = number + 1, at + length
-
-
-def records_of(payload: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the types and contents of a payload's records.
-
-    Raises: ValueError if a record is cut off, or names are.
-    """
-    at = 0
-    while at < len(payload):
-        kind, at = number_at(payload, at)
-        length, at = number_at(payload, at)
-        if length > len(payload) - at:
-            raise ValueError("a record is cut off")
-        text = payload[at : at + length]
-        if kind == NAMES:
-            list(_names_of(text))
-        yield kind, text
-        at += length
-
-
-def number_at(text: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at a place, and the place behind it.
-
-    Raises: ValueError if it is cut off or too large.
-    """
-    value = 0
-    for place, byte in enumerate(text[at : at + MOST_DIGITS]):
-        value |= (byte & 127) << 7 * place
-        if byte < 128:
-            if value > MOST:
-                raise ValueError("a number is too large")
-            return value, at + place + 1
-    raise ValueError("a number is cut off")

@@ -11,11 +11,12 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model import Function
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
-from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.render.json import exact, fields
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
+from incprof.study.recorded_paths import paths_of
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside
@@ -160,7 +161,7 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
     """Return the functions that make the calls of each phase, where any were sampled."""
     if calls is None or not len(calls.node):
         return {}
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
+    paths = paths_of(study)
     return {each.id: sites_of(paths, calls, each.calls) for each in phases if each.calls is not None}
 
 

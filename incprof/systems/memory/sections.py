@@ -8,9 +8,10 @@ import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
-from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size
+from incprof.study.recorded_paths import paths_of
 from incprof.study.study import Study
 from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
 from incprof.systems.memory.read import Allocations, read_allocations
@@ -33,7 +34,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return None
     recorded = not allocations.own_allocator and len(allocations.end_s) > 0
     phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())} if recorded else {}
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
+    paths = paths_of(study) if phases else None
     columns = (
         # Without a sample that is unknown: not nothing.
         Column("Allocated", lambda phase: _of(phases, phase, "allocated_b") or None, "kB", drop=3, key="allocated_b"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import NamedTuple
-
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
@@ -12,11 +9,8 @@ from incprof.model import BROKEN
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, percent
+from incprof.study.recorded_paths import Places, places_of
 from incprof.study.study import Study
-from incprof.symbols.addr2line import Chain
-from incprof.symbols.demangle import display_names
-from incprof.symbols.python_code import line_at
-from incprof.symbols.source_lines import chains_of
 from incprof.systems.waiting.analyse import (
     CauseWaits,
     Holder,
@@ -55,20 +49,6 @@ SHOWN_ERROR = 0.05
 THINNED = 0.05
 
 
-class Place(NamedTuple):
-    """A place in the source at which a path waits.
-
-    Attributes:
-        file: its name.
-        line: its line.
-        inlined: names of the functions inlined there, outermost first.
-    """
-
-    file: str
-    line: int
-    inlined: tuple[str, ...] = ()
-
-
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     """Return what each phase waits for; None if it was not recorded."""
     if study.process.series:
@@ -101,7 +81,7 @@ def _shown(phase: PhaseWaits | None) -> str | None:
     return percent(phase.share) + (f", {NAMES[largest.cause]}" if largest else "")
 
 
-def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
+def _value(phase: PhaseWaits, waits: Waits, places: Places) -> dict[str, object]:
     """Return the JSON value of a phase: an object for each cause."""
     return {
         each.cause: {
@@ -117,7 +97,7 @@ def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[st
     }
 
 
-def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
+def _path_value(path: WaitPath, waits: Waits, places: Places) -> dict[str, object]:
     """Return the JSON value of a path."""
     names, place = _names(waits, path.node, places), places.get(path.node)
     fields: dict[str, object] = {
@@ -141,43 +121,21 @@ def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[
     return fields
 
 
-def _names(waits: Waits, node: int, places: dict[int, Place]) -> list[str]:
+def _names(waits: Waits, node: int, places: Places) -> list[str]:
     """Return the functions on the path to a node, outermost first."""
     functions = waits.paths.functions
     inlined = places[node].inlined if node in places else ()
     return [*(functions[each].name for each in functions_to(waits, node) if each != BROKEN), *inlined]
 
 
-def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> dict[int, Place]:
+def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> Places:
     """Return file and line at which the nodes of the phases' paths wait, as far as the program has them."""
     paths = [path for phase in phases for cause in phase.causes for path in cause.paths]
     nodes = {path.node for path in paths} | {path.holder.node for path in paths if path.holder is not None}
-    modules, tree, place_of = waits.paths.modules, waits.paths.tree, dict[int, Place]()
-    by_module: dict[str, list[int]] = defaultdict(list)
-    for node in sorted(nodes - {0}):
-        module = modules.get(int(waits.paths.module[node]))
-        if module is None:
-            continue
-        if module.code is not None:
-            place_of[node] = Place(module.path, line_at(module.code, int(tree.address[node])))
-        else:
-            by_module[module.name].append(node)
-    for name, own_nodes in by_module.items():
-        chains = chains_of(
-            study.run, study.recorded, name, [int(tree.address[node]) for node in own_nodes], exe=study.exe
-        )
-        place_of |= {node: place for node, chain in zip(own_nodes, chains, strict=True) if (place := _place(chain))}
-    return place_of
+    return places_of(study, waits.paths, nodes)
 
 
-def _place(chain: Chain) -> Place | None:
-    """Return the innermost place of a chain, with the functions inlined there; None where it has no line."""
-    if not chain or not chain[0].line:
-        return None
-    return Place(chain[0].file, chain[0].line, tuple(display_names([frame.function for frame in chain[-2::-1]])))
-
-
-def _sentence(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> str | None:
+def _sentence(phase: PhaseWaits, waits: Waits, places: Places) -> str | None:
     """Return "waits 61 % of its time: for locks 40 % (pthread_mutex_lock in ..., sleep 21 %"; None if it does not."""
     causes_shown = [each for each in phase.causes if each.share >= WORTH]
     spins = [each for each in phase.causes if each.spinning_s >= WORTH * phase.seconds]
@@ -198,7 +156,7 @@ def _time_owner(phase: PhaseWaits) -> str:
     return f"the time of its {len(phase.busy)} busy threads"
 
 
-def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
+def _cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
     """Return "locks 40 % +- 3 % (pthread_mutex_lock in step (a.c:20) < main; held by thread 1 in usleep < holder)"."""
     error = f" +- {percent(cause.share_error)}" if cause.share_error > SHOWN_ERROR * cause.share else ""
     text = f"{NAMES[cause.cause]} {percent(cause.share)}{error}"
@@ -208,7 +166,7 @@ def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
     return text + (f" ({'; '.join(clauses)})" if clauses else "")
 
 
-def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
+def _path(path: WaitPath, waits: Waits, places: Places) -> str:
     """Return a path in words: what waits, where, and who holds the lock."""
     names = [short(name) for name in _names(waits, path.node, places)][::-1]
     place = places.get(path.node)
@@ -221,7 +179,7 @@ def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
     return text + (_holder_text(path.holder, waits, places) if path.holder is not None else "")
 
 
-def _holder_text(holder: Holder, waits: Waits, places: dict[int, Place]) -> str:
+def _holder_text(holder: Holder, waits: Waits, places: Places) -> str:
     """Return ", held by thread 1 in usleep < holder"."""
     names = _names(waits, holder.node, places)
     place = " in " + " < ".join([short(holder.called), *(short(name) for name in names[-1:])]) if holder.called else ""

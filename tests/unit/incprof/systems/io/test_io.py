@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import FloatArray, Function, IntervalProfile
+from incprof.readers.stream.coded_records import records_of
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.io.analyse import MpiIo, PhaseIo, calls_by_phase, divided, explained, rates_over_time
 from incprof.systems.io.read import (
@@ -32,7 +33,6 @@ from incprof.systems.io.read import (
     Calls,
     Totals,
     decoded,
-    records_of,
 )
 from incprof.systems.io.sections import Site, notes, of_calls, of_sites, sentence, value
 from tests.unit.profiles import rows

@@ -1,0 +1,58 @@
+"""The call paths that a process has recorded, and the lines of the source at which they make their calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
+from incprof.study.study import Study
+from incprof.symbols.demangle import display_names
+from incprof.symbols.python_code import line_at
+from incprof.symbols.source_lines import chains_of
+
+
+class Place(NamedTuple):
+    """A place in the source.
+
+    Attributes:
+        file: its name.
+        line: its line.
+        inlined: names of the functions inlined there, outermost first.
+    """
+
+    file: str
+    line: int
+    inlined: tuple[str, ...] = ()
+
+
+# By node: the place of the call in the innermost function of its path.
+Places = dict[int, Place]
+
+
+def paths_of(study: Study) -> RecordedPaths:
+    """Return the call paths by the numbers of nodes in the stream.
+
+    Raises: NoDataError if the process has no stream.
+    """
+    return recorded_paths(study.process.path, study.run.directory, exe=study.exe)
+
+
+def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Places:
+    """Return the places of nodes, as far as the program has lines."""
+    places, by_module = Places(), defaultdict[str, list[int]](list)
+    for node in sorted(each for each in {*nodes} if 0 < each < len(paths.module)):
+        module = paths.modules.get(int(paths.module[node]))
+        if module is not None and module.code is not None:
+            places[node] = Place(module.path, line_at(module.code, int(paths.tree.address[node])))
+        elif module is not None:
+            by_module[module.name].append(node)
+    for name, own in by_module.items():
+        addresses = [int(paths.tree.address[node]) for node in own]
+        chains = chains_of(study.run, study.recorded, name, addresses, exe=study.exe)
+        for node, chain in zip(own, chains, strict=True):
+            if chain and chain[0].line:
+                inlined = display_names([frame.function for frame in chain[-2::-1]])
+                places[node] = Place(chain[0].file, chain[0].line, tuple(inlined))
+    return places
