@@ -10,14 +10,15 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from incprof import version
 from incprof.analysis._native_ffi import ffi
 from incprof.errors import IncprofError
+from incprof.safe.installation import find_library
 
 LIBRARY = "libincprof_native.so"
 NATIVE = Path(__file__).resolve().parent / "native"
@@ -26,39 +27,13 @@ STRUCTS = ("incprof_closeness", "incprof_limit", "incprof_mpi_lane")
 HEADERS = ("dpd.h", "dpd_values.h")
 
 
-def candidates() -> Iterator[Path]:
-    """Yield the paths where an installation may have put the library, nearest first."""
-    package = Path(version.__file__).resolve().parent
-    yield package / "_lib" / LIBRARY
-    # An editable installation keeps the package in the checkout and the library in site-packages.
-    for entry in sys.path:
-        if entry:
-            yield Path(entry) / "incprof" / "_lib" / LIBRARY
-    # A plain CMake build or installation.
-    yield package.parent / "build" / "analysis" / "native" / LIBRARY
-    machine = os.uname().machine
-    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
-        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
-            yield Path(prefix) / directory / LIBRARY
+C_TYPES = {"float64": "double", "float32": "float", "bool": "uint8_t"}
 
 
-def find(environ: Mapping[str, str]) -> Path:
-    """Return the path of the library: $INCPROF_NATIVE_LIB if set, else where this package is installed.
-
-    Raises:
-        IncprofError: the library was not found.
-    """
-    override = environ.get("INCPROF_NATIVE_LIB")
-    if override:
-        if not os.path.isfile(override):
-            raise IncprofError(
-                f"INCPROF_NATIVE_LIB={override}: no such file; unset it, or set it to the path of {LIBRARY}"
-            )
-        return Path(os.path.abspath(override))
-    for path in candidates():
-        if path.is_file():
-            return path
-    raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_NATIVE_LIB to its path")
+def pointer(array: np.ndarray) -> Any:
+    """Return a C pointer to the first of an array's contiguous numbers. The array must outlive its use."""
+    name = array.dtype.name
+    return ffi.from_buffer(f"{C_TYPES.get(name, f'{name}_t')}[]", array)
 
 
 @functools.cache
@@ -68,7 +43,7 @@ def native() -> Any:
     Raises:
         IncprofError: the library was not found, cannot be loaded, or belongs to another release.
     """
-    path = find(os.environ)
+    path = find_library(LIBRARY, "analysis/native", "INCPROF_NATIVE_LIB", os.environ)
     try:
         loaded = ffi.dlopen(str(path), os.RTLD_NOW)
         release = ffi.string(loaded.incprof_native_version()).decode()

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from incprof.errors import IncprofError
 from incprof.record.settings import resolve
+from incprof.safe import installation
 from incprof.safe.inputs import open_input
 
 LIBRARY = "libincprof.so"
@@ -38,33 +39,14 @@ BUILT_IN = {
 }  # fmt: skip
 
 
-def candidates(library: str = LIBRARY) -> Iterator[Path]:
+def candidates(library: str) -> Iterator[Path]:
     """Yield places where an installation may have put a library, the nearest first."""
-    package = Path(__file__).resolve().parents[1]
-    yield package / "_lib" / library
-    # An editable installation has the package in the checkout and the library in site-packages.
-    for entry in sys.path:
-        if entry:
-            yield Path(entry) / "incprof" / "_lib" / library
-    # Built or installed by plain CMake.
-    yield package.parent / "build" / BUILT_IN[library] / library
-    machine = os.uname().machine
-    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
-        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu", "bin"):
-            yield Path(prefix) / directory / library
+    return installation.candidates(library, BUILT_IN[library])
 
 
 def find_library(environ: Mapping[str, str]) -> Path:
     """Return the path of libincprof.so: $INCPROF_LIB if set, else where this package was installed."""
-    override = environ.get("INCPROF_LIB")
-    if override:
-        if not os.path.isfile(override):
-            raise IncprofError(f"INCPROF_LIB={override}: no such file; unset it, or set it to the path of {LIBRARY}")
-        return Path(os.path.abspath(override))
-    for path in candidates():
-        if path.is_file():
-            return path
-    raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_LIB to its path")
+    return installation.find_library(LIBRARY, BUILT_IN[LIBRARY], "INCPROF_LIB", environ)
 
 
 def find_loop_library(environ: Mapping[str, str]) -> Path:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incprof.analysis._native import native
+from incprof.analysis._native import native, pointer
 from incprof.analysis._native_ffi import ffi
 from incprof.errors import UsageError
 
@@ -134,7 +134,7 @@ class Dpd:
             room = np.zeros(ROOM, dtype=LOOPS)
             trace = self._trace(period[done:], start[done:], distances, predicted[done:], backing[done:], room)
             remaining = values[done:]
-            done += int(self._native.dpd_events(self._dpd, _at("int64_t *", remaining), len(remaining), trace))
+            done += int(self._native.dpd_events(self._dpd, pointer(remaining), len(remaining), trace))
             ended.append(room[: trace.ended])
         loops = np.concatenate(ended) if ended else np.zeros(0, dtype=LOOPS)
         return EventTrace(values, period, start, tuple(ahead), predicted.T, backing.T, loops)
@@ -151,13 +151,13 @@ class Dpd:
         return ffi.new(
             "struct dpd_trace *",
             {
-                "period": _at("int32_t *", period),
-                "start": _at("uint8_t *", start),
-                "ahead": _at("int32_t *", ahead),
+                "period": pointer(period),
+                "start": pointer(start),
+                "ahead": pointer(ahead),
                 "aheads": len(ahead),
-                "predicted": _at("int64_t *", predicted),
-                "backing": _at("uint8_t *", backing),
-                "loops": _at("struct dpd_loop *", room),
+                "predicted": pointer(predicted),
+                "backing": pointer(backing),
+                "loops": ffi.from_buffer("struct dpd_loop[]", room),
                 "room": len(room),
                 "ended": 0,
             },
@@ -166,7 +166,7 @@ class Dpd:
     def loops(self) -> Loops:
         """Return the loops that the stream is currently in, the outermost first, shape (k,)."""
         records = np.zeros(LEVELS, dtype=LOOPS)
-        number = self._native.dpd_loops(self._dpd, _at("struct dpd_loop *", records), LEVELS)
+        number = self._native.dpd_loops(self._dpd, ffi.from_buffer("struct dpd_loop[]", records), LEVELS)
         return records[:number].copy()
 
     def predict(self, ahead: int = 1) -> Prediction | None:
@@ -215,10 +215,6 @@ def detect(
     """Return the loops of a whole stream, including those still running at its end. See `Dpd` and `Dpd.feed`."""
     detector = Dpd(window, rule=rule, matches=matches, tolerance=tolerance, memory=memory)
     return detector.feed(samples, ahead).with_loops(detector.loops())
-
-
-def _at(kind: str, array: NDArray[Any]) -> Any:
-    return ffi.cast(kind, ffi.from_buffer(array, require_writable=False) if len(array) else ffi.NULL)
 
 
 # State of the periodicity detector after each sample of a stream, and the accuracy of its predictions.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incprof.analysis._native import native
+from incprof.analysis._native import native, pointer
 from incprof.analysis._native_ffi import ffi
 from incprof.errors import UsageError
 
@@ -305,23 +304,23 @@ class DpdValues:
         trace = ffi.new(
             "struct dpd_values_trace *",
             {
-                "period": _at("int32_t *", period),
-                "start": _at("uint8_t *", start),
-                "confidence": _at("double *", confidence),
-                "ahead": _at("int32_t *", distances),
+                "period": pointer(period),
+                "start": pointer(start),
+                "confidence": pointer(confidence),
+                "ahead": pointer(distances),
                 "aheads": len(distances),
-                "predicted": _at("double *", predicted),
-                "backing": _at("uint8_t *", backing),
+                "predicted": pointer(predicted),
+                "backing": pointer(backing),
             },
         )
-        self._native.dpd_values_feed(self._dpd, _at("double *", values), n, trace)
+        self._native.dpd_values_feed(self._dpd, pointer(values), n, trace)
         expected = np.where(backing, predicted, np.nan).T
         return ValueTrace(values, period, start, confidence, tuple(ahead), expected)
 
     def distances(self) -> FloatArray:
         """Return d(1) .. d(M-1), over the samples available; NaN where there are none. Shape (M-1,)."""
         values = np.zeros(self.lags - 1)
-        self._native.dpd_values_distances(self._dpd, _at("double *", values), len(values))
+        self._native.dpd_values_distances(self._dpd, pointer(values), len(values))
         return np.where(values < -0.5, np.nan, values)
 
 
@@ -361,7 +360,3 @@ def detect(
 ) -> ValueTrace:
     """Return the detector's state after each sample of a whole series. See `DpdValues` and `DpdValues.feed`."""
     return DpdValues(window, lags=lags, every=every, confidence=confidence).feed(samples, ahead)
-
-
-def _at(kind: str, array: NDArray[Any]) -> Any:
-    return ffi.cast(kind, ffi.from_buffer(array, require_writable=False) if len(array) else ffi.NULL)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis._native import native
-from incprof.analysis._native_ffi import ffi
+from incprof.analysis._native import native, pointer
 from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 from incprof.systems.periods.pattern_result import PatternOptions
@@ -89,8 +88,8 @@ def measured(
     def work(first: int) -> None:
         part = slice(first, first + PAIRS_AT_ONCE)
         status = native().incprof_dtw_pairs(
-            *pointers(packed), len(packed), _ints(left[part]), _ints(right[part]), len(out[part]),
-            min(limit, INFINITE), int(squared), doubles(out[part]),
+            *pointers(packed), len(packed), pointer(left[part]), pointer(right[part]), len(out[part]),
+            min(limit, INFINITE), int(squared), pointer(out[part]),
         )  # fmt: skip
         if status:
             raise MemoryError("no memory for time warping")
@@ -105,7 +104,7 @@ def bounds(packed: Pack, left: IntArray, right: IntArray, *, squared: bool = Fal
     left, right = (np.ascontiguousarray(side, dtype=np.int32) for side in (left, right))
     out = np.empty(len(left))
     if native().incprof_dtw_bounds(
-        *pointers(packed), len(packed), _ints(left), _ints(right), len(left), int(squared), doubles(out)
+        *pointers(packed), len(packed), pointer(left), pointer(right), len(left), int(squared), pointer(out)
     ):
         raise MemoryError("no memory for bounds of time warping")
     return out
@@ -119,20 +118,7 @@ def matrix(packed: Pack, *, squared: bool = False, threads: int | None = None) -
 
 def pointers(packed: Pack) -> tuple[Any, Any, Any]:
     """Return C pointers to values, starts and lengths. The arrays must outlive the call."""
-    return doubles(packed.values), _longs(packed.start), _longs(packed.length)
-
-
-def doubles(array: FloatArray) -> Any:
-    """Return a C pointer to a contiguous array of doubles."""
-    return ffi.from_buffer("double[]", array)
-
-
-def _longs(array: IntArray) -> Any:
-    return ffi.from_buffer("int64_t[]", array)
-
-
-def _ints(array: IntArray) -> Any:
-    return ffi.from_buffer("int32_t[]", array)
+    return pointer(packed.values), pointer(packed.start), pointer(packed.length)
 
 
 # Representative patterns: DTW barycentre averaging (Petitjean, Ketterlin and Gancarski 2011).
@@ -213,8 +199,8 @@ def fast_step(packed: Pack, pattern: FloatArray, threads: int | None = None) -> 
     def work(number: int) -> None:
         part = packed.take(slice_of(number * AVERAGED_AT_ONCE, min((number + 1) * AVERAGED_AT_ONCE, count)))
         if native().incprof_dba_step(
-            doubles(pattern), points, *pointers(part), len(part),
-            doubles(sums[number]), doubles(counts[number]), doubles(out[number * AVERAGED_AT_ONCE :]),
+            pointer(pattern), points, *pointers(part), len(part),
+            pointer(sums[number]), pointer(counts[number]), pointer(out[number * AVERAGED_AT_ONCE :]),
         ):  # fmt: skip
             raise MemoryError("no memory for averaging")
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis._native import native
-from incprof.analysis._native_ffi import ffi
+from incprof.analysis._native import native, pointer
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.dtw import doubles
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.scan import Run, inner_products
 
@@ -104,8 +102,8 @@ def _follow(
     room = (len(x) - anchor if forward else anchor) // max(period - slack, 1) + 1
     starts = np.zeros(room, dtype=np.int64)
     count = native().incprof_trace(
-        doubles(x), len(x), anchor, int(forward), doubles(shape), period, slack, limit, RATE,
-        ffi.from_buffer("int64_t[]", starts), room,
+        pointer(x), len(x), anchor, int(forward), pointer(shape), period, slack, limit, RATE,
+        pointer(starts), room,
     )  # fmt: skip
     kept: list[int] = []
     for start in starts[:count].tolist():

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis._native import native
+from incprof.analysis._native import native, pointer
 from incprof.analysis._native_ffi import ffi
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.dtw import doubles
 from incprof.systems.periods.pattern_result import PatternOptions
 
 # From this window on, the Fourier transform is faster than the definition.
@@ -54,8 +53,8 @@ def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> S
     most = len(x) // options.shortest + 1
     starts, periods = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
     count = native().incprof_scan(
-        doubles(x), len(x), window, slide, int(options.metric == "l1"), closeness,
-        ffi.from_buffer("int64_t[]", starts), ffi.from_buffer("int64_t[]", periods),
+        pointer(x), len(x), window, slide, int(options.metric == "l1"), closeness,
+        pointer(starts), pointer(periods),
     )  # fmt: skip
     if count < 0:
         raise MemoryError("no memory for the sliding window")
@@ -75,7 +74,7 @@ def _scan_by_fft(x: FloatArray, window: int, slide: int, closeness: Any) -> Scan
         inside = x[at : at + 2 * window]
         period = _base_period(lags_fft(inside), inside[window:], 0, closeness, close)
         for start in range(at + window, at + window + window // period * period, period) if period else ():
-            if native().incprof_is_close(doubles(x[start - period : start + period]), period, window, 0, close):
+            if native().incprof_is_close(pointer(x[start - period : start + period]), period, window, 0, close):
                 instances.append((start, period))
         at += window // period * period if period else slide
     starts, periods = np.array(instances, dtype=np.int64).reshape(-1, 2).T
@@ -84,20 +83,20 @@ def _scan_by_fft(x: FloatArray, window: int, slide: int, closeness: Any) -> Scan
 
 def _base_period(f: FloatArray, right: FloatArray, manhattan: int, closeness: Any, close: Any) -> int:
     """Return the base period of a window from its distances (L,), 0 if it has none; set `close` to the limit used."""
-    scratch = doubles(np.empty(len(f)))
-    return int(native().incprof_base_period(doubles(f), len(f), carriers(right), manhattan, closeness, scratch, close))
+    scratch = pointer(np.empty(len(f)))
+    return int(native().incprof_base_period(pointer(f), len(f), carriers(right), manhattan, closeness, scratch, close))
 
 
 def carriers(half: FloatArray) -> float:
     """Return how many values carry the variance of a half window: about L, or 3 for a flat one with a spike."""
-    return float(native().incprof_carriers(doubles(half), len(half)))
+    return float(native().incprof_carriers(pointer(half), len(half)))
 
 
 def greatest_dip(inside: FloatArray, options: PatternOptions, noise: float) -> float:
     """Return the greatest dip that is allowed in a window of 2 L samples, as a share of the usual distance."""
     half, manhattan = len(inside) // 2, int(options.metric == "l1")
     f, close = np.empty(half), ffi.new("struct incprof_limit *")
-    native().incprof_lags(doubles(inside), half, manhattan, doubles(f))
+    native().incprof_lags(pointer(inside), half, manhattan, pointer(f))
     _base_period(f, inside[half:], manhattan, _closeness(options, noise), close)
     return float(close.share)
 

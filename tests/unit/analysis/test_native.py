@@ -8,6 +8,7 @@ import pytest
 
 from incprof.analysis import _native, _native_ffi
 from incprof.errors import IncprofError
+from incprof.safe import installation
 
 
 def test_the_generated_binding_is_that_of_the_headers(tmp_path: Path) -> None:
@@ -18,11 +19,13 @@ def test_the_generated_binding_is_that_of_the_headers(tmp_path: Path) -> None:
 
 
 def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("INCPROF_NATIVE_LIB", str(tmp_path / "none.so"))
     with pytest.raises(IncprofError, match=r"INCPROF_NATIVE_LIB=.*no such file"):
-        _native.find({"INCPROF_NATIVE_LIB": str(tmp_path / "none.so")})
-    monkeypatch.setattr(_native, "candidates", lambda: iter([tmp_path / "none.so"]))
+        _native.native.__wrapped__()
+    monkeypatch.delenv("INCPROF_NATIVE_LIB")
+    monkeypatch.setattr(installation, "candidates", lambda *_: iter([tmp_path / "none.so"]))
     with pytest.raises(IncprofError, match="was not found; install incprof again"):
-        _native.find({})
+        _native.native.__wrapped__()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF" + bytes(100)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis._native import native
+from incprof.analysis._native import native, pointer
 from incprof.analysis._native_ffi import ffi
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.systems.mpi.trace_types import Program, Site
@@ -239,7 +239,7 @@ class EventDecoder:
         for name, kept in self._arrays.items():
             self._arrays[name] = array = np.zeros(most, kept.dtype)
             array[: len(kept)] = kept
-            setattr(self._lane, name, ffi.cast(f"{kept.dtype}_t *", array.ctypes.data))
+            setattr(self._lane, name, pointer(array))
         self._lane.most = most
 
     def decode(self, payload: bytes, at: int) -> EventPiece:
@@ -249,10 +249,9 @@ class EventDecoder:
         shape = np.empty(room, dtype=np.int32)
         times = np.empty((3, room), dtype=np.int64)
         where = ffi.new("int64_t *", at)
-        start, end, work = (ffi.cast("int64_t *", row.ctypes.data) for row in times)
         count = native().incprof_mpi_events(
             self._lane, ffi.from_buffer("uint8_t[]", payload), len(payload), where, room,
-            ffi.cast("int32_t *", shape.ctypes.data), start, end, work,
+            pointer(shape), *map(pointer, times),
         )  # fmt: skip
         lane = self._lane
         for new in range(len(self.keys), lane.shapes):

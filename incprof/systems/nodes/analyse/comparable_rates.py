@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incprof.analysis._native import native
-from incprof.analysis._native_ffi import ffi
+from incprof.analysis._native import native, pointer
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.paper import OF_PROCESSOR
@@ -281,9 +280,7 @@ def most_probable(evidence: npt.NDArray[np.float32], stay: float) -> IntArray:
     table = np.ascontiguousarray(evidence, dtype=np.float32)
     out = np.zeros(rows, dtype=np.int32)
     if rows:
-        done = native().incprof_states(
-            ffi.cast("const float *", table.ctypes.data), rows, states, stay, ffi.cast("int32_t *", out.ctypes.data)
-        )
+        done = native().incprof_states(pointer(table), rows, states, stay, pointer(out))
         if done != 0:
             raise MemoryError
     return out

@@ -10,6 +10,7 @@ import pytest
 from incprof.errors import IncprofError, UsageError
 from incprof.record import launch
 from incprof.record.settings import resolve
+from incprof.safe import installation
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_the_library_can_be_given(tmp_path: Path) -> None:
 
 
 def test_no_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "candidates", lambda: iter([Path("/nowhere/libincprof.so")]))
+    monkeypatch.setattr(installation, "candidates", lambda *_: iter([Path("/nowhere/libincprof.so")]))
     with pytest.raises(IncprofError, match="install incprof again"):
         launch.find_library({})
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis._native import native
+from incprof.analysis._native import native, pointer
 from incprof.analysis._native_ffi import ffi
-from incprof.systems.periods.dtw import doubles
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
 from incprof.systems.periods.scan import (
@@ -38,7 +37,7 @@ def wave(samples, period, noise, seed=0):
 def test_distances_of_shifted_windows(half, metric):
     inside = np.random.default_rng(half).standard_normal(2 * half)
     got = np.empty(half)
-    native().incprof_lags(doubles(inside), half, int(metric == "l1"), doubles(got))
+    native().incprof_lags(pointer(inside), half, int(metric == "l1"), pointer(got))
     expected = [inside[half:] - inside[half - k : 2 * half - k] for k in range(1, half + 1)]
     if metric == "l1":
         np.testing.assert_allclose(got, [np.abs(step).sum() for step in expected], rtol=1e-12)
@@ -54,12 +53,12 @@ def test_the_base_period_is_that_of_the_definition(seed, half, period, noise, ma
     options = PatternOptions(metric="l1" if manhattan else "l2")
     inside = wave(2 * half, period, noise, seed)
     f, right = lags(inside, options.metric), inside[half:].copy()
-    spread = native().incprof_carriers(doubles(right), half)
+    spread = native().incprof_carriers(pointer(right), half)
     assert spread == pytest.approx(carriers(right), rel=1e-9)
     closeness = ffi.new("struct incprof_closeness *", (noise, 0.0, options.depth, options.shortest))
     limit = ffi.new("struct incprof_limit *")
-    scratch = doubles(np.empty(half))
-    got = native().incprof_base_period(doubles(f), half, spread, int(manhattan), closeness, scratch, limit)
+    scratch = pointer(np.empty(half))
+    got = native().incprof_base_period(pointer(f), half, spread, int(manhattan), closeness, scratch, limit)
     expected, close = base_period(f, spread, noise, options)
     assert got == expected
     assert (limit.distance, limit.share) == pytest.approx((close.distance, close.share))
