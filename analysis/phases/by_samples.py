@@ -12,13 +12,13 @@ import numpy as np
 
 from incprof.analysis.features import Features, entered_calls
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
-from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit, score_cuts, votes_of
+from incprof.analysis.phases.kmeans import LONG, Fit, make_fit, score_cuts, votes_of
 from incprof.analysis.phases.levels import Parts, sequence_and_parts, stages_of
 from incprof.analysis.phases.segments import explain_boundaries, levels_of, short_segments
 from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.segment_sums import Sums, evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.thresholds import PhaseOptions
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import FloatArray, IntArray, IntervalProfile, by_first_appearance
 
 
 def cluster_by_samples(

@@ -30,7 +30,7 @@ from incprof.analysis.segment_sums import (
     silhouette,
 )
 from incprof.analysis.thread_pool import spread
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, by_first_appearance
 
 # The paper's range of k.
 MAX_K = 8
@@ -75,17 +75,6 @@ class Fit:
     centers: FloatArray
     inertia: float
     stability: float
-
-
-def by_first_appearance(labels: IntArray) -> IntArray:
-    """Renumber labels in order of first appearance; -1 stays."""
-    values, first = np.unique(labels, return_index=True)
-    assigned = values >= 0
-    order = values[assigned][np.argsort(first[assigned], kind="stable")]
-    renumbered = np.full(labels.shape, -1, dtype=np.int64)
-    for new, old in enumerate(order):
-        renumbered[labels == old] = new
-    return renumbered
 
 
 def cluster_means(x: FloatArray, labels: IntArray, k: int) -> FloatArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile, positions
 from incprof.model.calltree import CallTree, outermost
 from incprof.model.names import is_entry
 from incprof.model.profile import BROKEN
@@ -122,7 +122,7 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     node = _completed(profile, node, use)
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
-    lag = many.repeat(many) - 1 - _counted(many)
+    lag = many.repeat(many) - 1 - positions(many)
     time_s = samples.time_s[use].repeat(many)
     row = profile.interval_of_samples()[use].repeat(many)
     start, end = profile.start_s[row], profile.end_s[row]
@@ -148,12 +148,6 @@ def _completed(profile: IntervalProfile, node: IntArray, use: IntArray) -> IntAr
 def _outermost(profile: IntervalProfile) -> IntArray:
     """Return the function of the outermost frame of each path node, (p,): BROKEN where it is unknown."""
     return profile.paths.function.astype(np.int64)[outermost(profile.paths.parent)]
-
-
-def _counted(many: IntArray) -> IntArray:
-    """Return 0, 1, ... up to each of several counts, as one array."""
-    out: IntArray = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
-    return out
 
 
 def _leading(thread: IntArray) -> BoolArray:
@@ -184,7 +178,7 @@ def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
     row, node = table.row[order].astype(np.int64), table.col[order].astype(np.int64)
     rounded = np.floor(np.cumsum(np.maximum(table.data[order], 0.0)) + 0.5)
     many = np.diff(rounded, prepend=0.0).astype(np.int64)
-    part = (_counted(many) + 0.5) / np.maximum(many.repeat(many), 1)
+    part = (positions(many) + 0.5) / np.maximum(many.repeat(many), 1)
     length = (profile.end_s - profile.start_s)[row].repeat(many)
     time_s = profile.start_s[row].repeat(many) + part * length
     order = np.argsort(time_s, kind="stable")
@@ -231,7 +225,7 @@ def _with_waiting(
     when, which, works = np.empty(size), np.empty(size, dtype=np.int64), np.zeros(size, dtype=bool)
     when[place], which[place], works[place] = ticks.time_s, path, True
     since = np.append(profile.start_s[:1], ticks.time_s)
-    when[~works] = np.repeat(since, more) + (_counted(more) + 1) * each_s
+    when[~works] = np.repeat(since, more) + (positions(more) + 1) * each_s
     which[~works] = np.repeat(below, more[more > 0])
     begins = frozenset(at for at, function in enumerate(profile.functions) if is_entry(function.name))
     # Without times, samples of an interval may be in any order.

@@ -1,6 +1,6 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer uses it."""
 
-from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, by_first_appearance, distinct, numbered, positions
 from incprof.model.calltree import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
 from incprof.model.functions import STANDARD, Code, Function, Module, module_label
 from incprof.model.intervals import pooled
@@ -56,9 +56,11 @@ __all__ = [
     "Program",
     "Run",
     "Samples",
+    "by_first_appearance",
     "distinct",
     "module_label",
     "numbered",
     "overhead_pct",
     "pooled",
+    "positions",
 ]

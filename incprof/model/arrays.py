@@ -39,3 +39,18 @@ def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
+
+
+def by_first_appearance(labels: IntArray) -> npt.NDArray[np.int64]:
+    """Renumber labels from 0 in order of their first appearance, same shape; -1 stays."""
+    values, first, place = np.unique(labels, return_index=True, return_inverse=True)
+    number = np.full(len(values), -1, dtype=np.int64)
+    assigned = np.flatnonzero(values >= 0)
+    number[assigned[np.argsort(first[assigned])]] = np.arange(len(assigned))
+    return number[place.ravel()]
+
+
+def positions(counts: IntArray) -> IntArray:
+    """Return 0, 1, ... below each of several counts, one after the other, (sum of the counts,)."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(starts, counts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incprof.model.arrays import BoolArray, FloatArray, IntArray
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, positions
 from incprof.model.profile import PROFILER, Arcs, Counters, IntervalProfile
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class _Weights:
         first, pieces = self._pieces.first, self._pieces
         many = first[interval + 1] - first[interval]
         place = np.arange(len(interval)).repeat(many)
-        piece = first[interval].repeat(many) + np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+        piece = first[interval].repeat(many) + positions(many)
         weight = self._of(piece, function[place])
         total = np.bincount(place, weights=weight, minlength=len(interval))
         if other is not None:
@@ -212,11 +212,18 @@ def _arcs(pieces: _Pieces, arcs: Arcs, divided: tuple[IntArray, IntArray, FloatA
     use = part > 0
     if not use.any():
         return arcs
-    keys = np.column_stack([pieces.new[piece[use]], arcs.caller[place[use]], arcs.callee[place[use]]])
-    distinct, where = np.unique(keys, axis=0, return_inverse=True)
-    count = np.bincount(where.ravel(), weights=part[use], minlength=len(distinct)).astype(arcs.count.dtype)
-    interval, caller, callee = (distinct[:, at].astype(arcs.interval.dtype) for at in range(3))
-    return Arcs(interval, caller, callee, count)
+    return _summed_arcs(pieces.new[piece[use]], arcs.caller[place[use]], arcs.callee[place[use]], part[use], arcs)
+
+
+def _summed_arcs(
+    interval: IntArray, caller: IntArray, callee: IntArray, count: FloatArray | IntArray, like: Arcs
+) -> Arcs:
+    """Return calls with the counts of equal ones summed, in the order of intervals, and with the types of others."""
+    distinct, place = np.unique(np.column_stack([interval, caller, callee]), axis=0, return_inverse=True)
+    sums = np.zeros(len(distinct), dtype=count.dtype)
+    np.add.at(sums, place.ravel(), count)
+    interval, caller, callee = (distinct[:, at].astype(like.interval.dtype) for at in range(3))
+    return Arcs(interval, caller, callee, sums.astype(like.count.dtype))
 
 
 def _counters(profile: IntervalProfile, pieces: _Pieces, ticks: FloatArray, length: FloatArray) -> Counters:
@@ -295,12 +302,7 @@ def _pooled_arcs(arcs: Arcs, group: IntArray) -> Arcs:
     """Return calls with the intervals of each group merged, in the same order."""
     if not len(arcs.interval):
         return arcs
-    keys = np.column_stack([group[arcs.interval], arcs.caller, arcs.callee])
-    distinct, place = np.unique(keys, axis=0, return_inverse=True)
-    count = np.zeros(len(distinct), dtype=arcs.count.dtype)
-    np.add.at(count, place.ravel(), arcs.count)
-    interval, caller, callee = (distinct[:, at].astype(arcs.interval.dtype) for at in range(3))
-    return Arcs(interval, caller, callee, count)
+    return _summed_arcs(group[arcs.interval], arcs.caller, arcs.callee, arcs.count, arcs)
 
 
 def _pooled_counters(counters: Counters, first: IntArray) -> Counters:

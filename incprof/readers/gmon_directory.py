@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.errors import NoDataError, UsageError
-from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module
+from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module, positions
 from incprof.readers.profile_builder import CallTable, Parts, SelfTime, build_profile
 from incprof.readers.stream.stream_files import HEADER, MAGIC
 from incprof.safe.inputs import AnyPath, read_input
@@ -366,7 +366,7 @@ def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
     last = np.searchsorted(start, bins.high, side="left")
     met = np.maximum(last - first, 0)
     bin_index = np.repeat(np.arange(len(met)), met)
-    position = np.arange(len(bin_index)) - np.repeat(np.cumsum(met) - met, met)
+    position = positions(met)
     piece = first[bin_index] + position
     overlap = np.minimum(end[piece], bins.high[bin_index]) - np.maximum(start[piece], bins.low[bin_index])
     total = np.bincount(bin_index, weights=overlap, minlength=len(met))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, positions
 from incprof.readers.stream.coded_records import LONGEST_NAME, varints
 
 NS = 1e9
@@ -205,7 +205,7 @@ def _by_slot(begin: IntArray, end: IntArray, slot_ns: int) -> tuple[IntArray, In
     """Return the slots that the spans lie in, and the nanoseconds of each."""
     first, last = begin // slot_ns, np.maximum(end - 1, begin) // slot_ns
     times = last - first + 1
-    slot = np.repeat(first, times) + np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+    slot = np.repeat(first, times) + positions(times)
     low, high = np.repeat(begin, times), np.repeat(end, times)
     ns = np.minimum(high, (slot + 1) * slot_ns) - np.maximum(low, slot * slot_ns)
     used, index = np.unique(slot, return_inverse=True)

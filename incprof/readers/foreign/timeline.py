@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray, by_first_appearance, positions
 
 if TYPE_CHECKING:
     from incprof.readers.foreign.device_work import DeviceWork
@@ -307,13 +307,10 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
     for at, count in timeline.lost:
         lost[_interval(edges, np.array([at]))] += count
     lives = _lives(time - begins, thread, tick)
-    order, first = np.unique(thread, return_index=True)
-    place = np.empty(int(order.max(initial=-1)) + 1, dtype=np.int64)
-    place[order[np.argsort(first)]] = np.arange(len(order))
     edges = edges - begins
     return Ticks(
-        begins, tick, edges[:-1], edges[1:], time - begins, interval.astype(np.int64), place[thread], node, library,
-        weight, lives, lost,
+        begins, tick, edges[:-1], edges[1:], time - begins, interval.astype(np.int64),
+        by_first_appearance(thread), node, library, weight, lives, lost,
     )  # fmt: skip
 
 
@@ -337,7 +334,7 @@ def _whole_ticks(
     weight = np.where(spread, 1, many)
     copies = np.where(spread, many, many > 0)
     rows = np.repeat(np.arange(len(order)), copies)
-    tick_index = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
+    tick_index = positions(copies)
     last = np.maximum(np.repeat(many, copies), 1)
     back = np.where(spread[rows], wall[order][rows] * (last - 1 - tick_index) / last, 0.0)
     at = time[order][rows] - back

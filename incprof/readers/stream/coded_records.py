@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import LIBRARY
+from incprof.model import LIBRARY, positions
 from incprof.readers.stream.stream_files import HEADER, MAGIC, check
 
 IntArray = npt.NDArray[np.int64]
@@ -127,7 +127,7 @@ def _placed(blocks: _Blocks, used: Sequence[int], begin: int, following: int, ho
     module, lost = np.full(size, BROKEN_MODULE, dtype=np.int64), np.ones(size, dtype=bool)
     selected = np.array(used, dtype=np.int64)
     count = blocks.count[selected]
-    position = np.arange(count.sum(), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+    position = positions(count)
     number = np.repeat(blocks.first[selected] - begin, count) + position
     row = np.repeat(blocks.start[selected], count) + position
     parent[number], module[number], address[number] = blocks.parent[row], blocks.module[row], blocks.address[row]

@@ -18,6 +18,7 @@ from incprof.symbols.tail_calls import OUTSIDE, Chain, TailCalls
 
 NS = 1e-9
 MAX_COUNT = 2**53
+ONLY_ROOT: NumberArray = np.full(1, ROOT, dtype=np.int32)
 
 
 class StreamDecoder:
@@ -311,13 +312,17 @@ def from_libraries(samples: Samples, suspect: BoolArray) -> IntArray:
 # Convert call paths of a stream to the model's trie.
 
 
-def path_tree(nodes: Nodes, space: FunctionSpace) -> PathTree:
-    """Return the trie with functions for addresses, shape (p,). A linkage stub ending a path counts as its caller."""
-    function = space.resolve(nodes.module, nodes.address.view(np.uint64))
-    function[nodes.module == ELIDED_MODULE] = ELIDED
-    function[nodes.module == BROKEN_MODULE] = BROKEN
-    function[0] = ROOT
-    stub = np.flatnonzero(space.is_stub(function))
+def path_tree(nodes: Nodes, space: FunctionSpace, known: NumberArray = ONLY_ROOT) -> PathTree:
+    """Return the trie with functions for addresses, shape (p,). A linkage stub ending a path counts as its caller.
+
+    known: functions of the first nodes, which are not looked up.
+    """
+    first, module = len(known), nodes.module[len(known) :]
+    function = space.resolve(module, nodes.address[first:].view(np.uint64))
+    function[module == ELIDED_MODULE] = ELIDED
+    function[module == BROKEN_MODULE] = BROKEN
+    stub = first + np.flatnonzero(space.is_stub(function))
+    function = np.concatenate([known, function])
     caller = function[nodes.parent[stub]]
     function[stub[caller >= 0]] = caller[caller >= 0]
     return PathTree(nodes.parent, function, nodes.address)

@@ -13,9 +13,6 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import (
-    BROKEN,
-    ELIDED,
-    ROOT,
     Arcs,
     Counters,
     IntervalProfile,
@@ -31,9 +28,9 @@ from incprof.model import (
 from incprof.readers.profile_builder import CallTable, Parts, SelfTime, build_profile
 from incprof.readers.run import SERIES, streams
 from incprof.readers.stream import stream_files
-from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, ByteArray, NodeDecoder, Nodes
+from incprof.readers.stream.coded_records import NODE_BYTES, ByteArray, NodeDecoder, Nodes
 from incprof.readers.stream.collect import MAX_MODULES, Collected, Sorter, first_metadata
-from incprof.readers.stream.decoder import StreamDecoder, extended
+from incprof.readers.stream.decoder import ONLY_ROOT, StreamDecoder, extended, path_tree
 from incprof.readers.stream.inlined import with_code_loops, with_inlined
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
@@ -309,7 +306,7 @@ class GrowingPaths:
         self._decoder = NodeDecoder()
         zero: IntArray = np.zeros(1, dtype=np.int64)
         self.nodes = Nodes(zero, zero, zero, np.zeros(1, dtype=bool), False)
-        self.tree = PathTree(zero, np.full(1, ROOT, dtype=np.int32), zero)
+        self.tree = PathTree(zero, ONLY_ROOT, zero)
 
     def add(self, payloads: Sequence[ByteArray | None], file_size: int) -> int:
         """Add node images in file order; return how many of them are damaged."""
@@ -321,25 +318,12 @@ class GrowingPaths:
             np.concatenate([getattr(old, name), getattr(new, name)]) for name in ("parent", "module", "address", "lost")
         )
         self.nodes = Nodes(parent, module, address, lost, new.more_lost)
-        self._look_up(len(old.parent))
+        self.tree = path_tree(self.nodes, self._space, self.tree.function)
         return bad
 
     def look_up_all(self) -> None:
         """Look up every node again, because more modules are known."""
-        self._look_up(1)
-
-    def _look_up(self, first: int) -> None:
-        """Look up the functions of all nodes from `first` on. A linkage stub that ends a path counts as its caller."""
-        nodes = self.nodes
-        module = nodes.module[first:]
-        function = self._space.resolve(module, nodes.address[first:].view(np.uint64))
-        stub = first + np.flatnonzero(self._space.is_stub(function))
-        function[module == ELIDED_MODULE] = ELIDED
-        function[module == BROKEN_MODULE] = BROKEN
-        function = np.concatenate([self.tree.function[:first], function])
-        caller = function[nodes.parent[stub]]
-        function[stub[caller >= 0]] = caller[caller >= 0]
-        self.tree = PathTree(nodes.parent, function, nodes.address)
+        self.tree = path_tree(self.nodes, self._space)
 
 
 # Follow a run directory that is still being written: its streams, as they appear.

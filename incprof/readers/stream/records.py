@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Arcs, distinct
+from incprof.model import Arcs, distinct, positions
 from incprof.readers.gmon_directory import (
     ARC,
     ARC_TAG,
@@ -187,7 +187,7 @@ def _plain(collected: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArra
     plain = (at <= end) & ((end - at) % ARC.itemsize == 0)
     count = np.where(plain, (end - at) // ARC.itemsize, 0)
     row = np.repeat(np.arange(len(places)), count)
-    position = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    position = positions(count)
     arcs = _anywhere(data, ROW)[at[row] + position * ARC.itemsize].view(ARC)
     plain[row[arcs["tag"] != ARC_TAG]] = False
     keep = plain[row]

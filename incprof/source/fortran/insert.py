@@ -90,24 +90,24 @@ class Work:
         text = [b"use appekg, only: " + ", ".join(names).encode()]
         if not self.unit.headless:
             self._add(_USE, self.places.after(self.unit.first, text, self._deeper(self.unit.first)))
-            return
-        first = self._before_conditions()
-        if first == self.unit.first:
-            self._add(_USE, self.places.before(first, text, label=True))
         else:
-            self._add(_USE, self.places.line_of(first, text, b""))
+            self._add_first(_USE, text)
 
     def start(self, statements: Sequence[bytes]) -> None:
         """Insert after the declarations, outside any `#if` that is not around the whole procedure."""
         at = self.facts.declared
         if at < 0:
-            first = self._before_conditions()
-            if first == self.unit.first:
-                self._add(_AFTER, self.places.before(first, statements, label=True))
-            else:
-                self._add(_AFTER, self.places.line_of(first, statements, b""))
-            return
-        self._add(_AFTER, self.places.after(self._outside(at), statements, self._deeper(self.unit.first)))
+            self._add_first(_AFTER, statements)
+        else:
+            self._add(_AFTER, self.places.after(self._outside(at), statements, self._deeper(self.unit.first)))
+
+    def _add_first(self, rank: int, statements: Sequence[bytes]) -> None:
+        """Insert before the first statement, or the `#if` around it."""
+        first = self._before_conditions()
+        if first == self.unit.first:
+            self._add(rank, self.places.before(first, statements, label=True))
+        else:
+            self._add(rank, self.places.line_of(first, statements, b""))
 
     def _outside(self, at: int) -> int:
         """Return what the start of a body follows: the declarations, or the `#endif` of the branch in which they end.

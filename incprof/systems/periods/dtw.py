@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.analysis._native import native, pointer
 from incprof.analysis.thread_pool import spread
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, by_first_appearance
 from incprof.systems.periods.pattern_result import PatternOptions
 
 # Kernels compute with finite numbers only: a distance from here on exceeds the limit.
@@ -321,7 +321,7 @@ def exact_clusters(packed: Pack, heights: Heights, options: PatternOptions) -> I
     from scipy.cluster.hierarchy import fcluster, linkage  # half a second to import
 
     tree = linkage(matrix(packed, threads=options.threads), method="single")
-    return numbered(fcluster(tree, cut_of(tree[:, 2], heights, options.gap), criterion="distance"))
+    return by_first_appearance(fcluster(tree, cut_of(tree[:, 2], heights, options.gap), criterion="distance"))
 
 
 def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: PatternOptions) -> IntArray:
@@ -340,7 +340,7 @@ def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: Patte
     for height, one, other in merged:
         if height <= cut:
             forest.merge(int(parts[one][0]), int(parts[other][0]))
-    return numbered(forest.roots())
+    return by_first_appearance(forest.roots())
 
 
 def _largest_first(forest: Forest) -> list[IntArray]:
@@ -387,12 +387,3 @@ def _at_most(members: IntArray, most: int) -> IntArray:
     if len(members) <= most:
         return members
     return members[np.linspace(0, len(members) - 1, most).round().astype(np.int64)]
-
-
-def numbered(labels: IntArray) -> IntArray:
-    """Number labels in order of their first appearance."""
-    _, first, of = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    numbers: IntArray = rank[of]
-    return numbers

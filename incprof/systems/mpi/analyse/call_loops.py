@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from incprof.model import BoolArray, IntArray
+from incprof.model import BoolArray, IntArray, positions
 from incprof.systems.mpi.trace_types import Grammar
 
 # Longest iteration searched for, in items.
@@ -180,7 +180,7 @@ class LoopFinder:
     def _add(self, number: int, period: int, first: IntArray, count: IntArray) -> None:
         """Add episodes, (m,): their first items, and their numbers of iterations."""
         episodes = self._episodes[number]
-        iteration = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        iteration = positions(count)
         item = np.repeat(first, count) + period * iteration
         episodes.starts.append(self._now.first[item])
         episodes.ends.append(self._now.first[item + period])

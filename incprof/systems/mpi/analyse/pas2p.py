@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, by_first_appearance
 from incprof.systems.mpi.analyse.event_phases import ProcessPhases, SelectedPhase, SignatureOptions, described
 from incprof.systems.mpi.analyse.mpi_events import Partners, Work, logical_times
 
@@ -122,10 +122,7 @@ def modes(work: FloatArray, similar: float) -> IntArray:
             group[members[parted]] = count
             count += 1
             pending += [members[~parted], members[parted]]
-    _, first, which = np.unique(group, return_index=True, return_inverse=True)
-    order = np.empty(len(first), dtype=np.int64)
-    order[np.argsort(first)] = np.arange(len(first))
-    return order[which]
+    return by_first_appearance(group)
 
 
 def _split_at_valley(work: FloatArray, similar: float) -> np.ndarray | None:

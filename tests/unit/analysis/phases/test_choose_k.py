@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.phases.kmeans import (
-    by_first_appearance,
     chord_elbow,
     elbow,
     fit_range,
@@ -15,6 +14,7 @@ from incprof.analysis.phases.kmeans import (
     votes_of,
 )
 from incprof.analysis.segment_sums import calinski_harabasz, distances, silhouette
+from incprof.model import by_first_appearance
 
 
 def blobs(centers, size=40, scale=0.05, seed=0):
