@@ -233,7 +233,7 @@ void closing_line_write(const struct closing *closing)
         text_append(line, sizeof line, rest);
     append_python_advice(line, sizeof line);
     if (gpu == GPU_NOT_LOADED)
-        text_append(line, sizeof line, "; no GPU was used");
+        text_append(line, sizeof line, "; no recorded process used a GPU");
     log_warn(line, NULL);
     if (gpu > GPU_NOT_LOADED && gpu < GPU_RECORDED)
         log_warn("no GPU activity is recorded", gpu_use_reason(gpu));

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config.h"
 #include "launch.h"
 #include "modules.h"
 
@@ -40,6 +41,9 @@ enum gpu_use gpu_use_of_process(bool has_images)
     enum gpu_use use = GPU_CUDA;
     if (has_images)
         return GPU_RECORDED;
+    /* Launchers load OpenCL to list the devices of a node. */
+    if (starter_is(launch_basename(modules_get(0)->path)))
+        return GPU_NOT_LOADED;
     while (use > GPU_NOT_LOADED && !is_loaded(interfaces[use].library))
         use--;
     if (interfaces[use].ours == NULL || !is_loaded(interfaces[use].ours))

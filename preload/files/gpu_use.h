@@ -8,7 +8,7 @@
 /* Values of `gpu` in an end image. Of a job, the highest of its processes. */
 enum gpu_use {
     GPU_NOT_ASKED,
-    GPU_NOT_LOADED, /* no library of an interface */
+    GPU_NOT_LOADED, /* no library of an interface; or a program that only starts others */
     GPU_LEVEL_ZERO,
     GPU_OPENMP,
     GPU_OPENCL,

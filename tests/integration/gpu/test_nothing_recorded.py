@@ -57,7 +57,7 @@ def note(place: Path) -> str:
 
 def test_a_program_without_a_gpu(program: Path, tmp_path: Path) -> None:
     (line,) = lines(tmp_path, "--gpu", "--", program)
-    assert line.endswith("; next: incprof phases run; no GPU was used")
+    assert line.endswith("; next: incprof phases run; no recorded process used a GPU")
     assert note(tmp_path) == "no library of CUDA, HIP, OpenCL or OpenMP offload was loaded"
 
 
@@ -80,6 +80,15 @@ def test_one_line_for_a_job(program: Path, library: Callable[[str], str], tmp_pa
     script = f"{program}; {program} {library('libamdhip64.so.6')}; {program}; exec {program}"
     _, line = lines(tmp_path, "--gpu", "--", "sh", "-c", script)
     assert line.startswith(f"{BEGINNING}HIP was loaded")
+
+
+def test_launchers_do_not_count(program: Path, library: Callable[[str], str], tmp_path: Path) -> None:
+    """Open MPI's loads OpenCL to list the devices of a node."""
+    launcher = tmp_path / "mpirun"
+    launcher.write_bytes(program.read_bytes())
+    launcher.chmod(0o755)
+    (line,) = lines(tmp_path, "--gpu", "--", "sh", "-c", f"{launcher} {library('libOpenCL.so.1')}; exec {program}")
+    assert line.endswith("; no recorded process used a GPU")
 
 
 def test_without_an_end_of_each_process_nothing_is_certain(program: Path, tmp_path: Path) -> None:
