@@ -105,6 +105,11 @@ def exact(value: float | None) -> float | None:
     return value
 
 
+def whole(value: float | None) -> int | None:
+    """Round to a whole number."""
+    return None if value is None else round(value)
+
+
 def nano(value: float | None) -> float | None:
     """Return seconds, or a share, with nine decimals."""
     return None if value is None else round(value, 9)

@@ -8,6 +8,7 @@ from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import RecordedPaths
+from incprof.report.render.json import exact, fields
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.recorded_paths import Places, paths_of, places_of
@@ -81,9 +82,7 @@ def _of(phases: dict[int, PhaseGpu], phase: int, name: str) -> float | None:
 def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
     """Return the JSON value of a phase."""
     return {
-        "busy_s": one.busy_s,
-        "busy": one.busy,
-        "waiting_s": one.waiting_s,
+        **fields(one, "busy_s busy waiting_s", exact),
         "both_busy_s": one.together.both_s if one.together else None,
         "host_alone_s": one.together.host_s if one.together else None,
         "both_idle_s": one.together.idle_s if one.together else None,

@@ -12,7 +12,7 @@ from incprof.analysis.views.tracks import TimeBins
 from incprof.model import Function
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import RecordedPaths
-from incprof.report.render.json import exact, fields
+from incprof.report.render.json import exact, fields, whole
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
@@ -198,9 +198,9 @@ def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
 def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object]:
     """Return the JSON value of a phase."""
     moved = {
-        **fields(one, "read_b written_b", _whole),
+        **fields(one, "read_b written_b", whole),
         "operations": round(one.reads) + round(one.writes),
-        **fields(one, "reads writes from_storage_b to_storage_b", _whole),
+        **fields(one, "reads writes from_storage_b to_storage_b", whole),
         "divided": round(one.divided, 4),
     }
     if one.calls is None:
@@ -208,15 +208,11 @@ def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object
     return moved | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
-
-
 def _site_value(site: Site) -> dict[str, object]:
     """Return the JSON value of a function that makes calls."""
     return {
-        "function": None if site.function is None else site.function.name,
-        "module": None if site.function is None else site.function.module,
+        "function": site.function and site.function.name,
+        "module": site.function and site.function.module,
         "callers": [caller.name for caller in site.callers],
         **fields(site, "operation share", exact),
     }
@@ -228,14 +224,9 @@ def _calls_value(calls: PhaseCalls) -> dict[str, object]:
         **fields(calls, "seconds sync_s metadata_s", exact),
         "calls": {name: round(number) for name, number in calls.by_operation.items()},
         "small": calls.small / calls.transfers if calls.transfers >= 0.5 else None,
-        **fields(calls, "received_b sent_b", _whole),
-        "files": [
-            {**fields(one, "name read_b written_b calls", _whole), "seconds": one.seconds} for one in calls.files
-        ],
-        "mpi_io": [
-            {"function": one.name, "calls": round(one.calls), "moved_b": round(one.moved_b), "seconds": one.seconds}
-            for one in calls.mpi
-        ],
+        **fields(calls, "received_b sent_b", whole),
+        "files": [{**fields(one, "name read_b written_b calls", whole), "seconds": one.seconds} for one in calls.files],
+        "mpi_io": [{**fields(one, "function=name calls moved_b", whole), "seconds": one.seconds} for one in calls.mpi],
     }
 
 

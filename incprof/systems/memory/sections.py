@@ -9,6 +9,7 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import RecordedPaths
+from incprof.report.render.json import fields, whole
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size
 from incprof.study.recorded_paths import paths_of
@@ -66,26 +67,21 @@ def _peak_of(one: PhaseMemory | None) -> int | None:
 
 def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
     """Return the JSON value of a phase."""
-    fields: dict[str, object] = {
-        "allocated_b": round(one.allocated_b),
-        "freed_b": round(one.freed_b),
-        "alive_begin_b": round(one.alive_begin_b),
-        "alive_end_b": round(one.alive_end_b),
-        "peak_b": round(one.peak_b),
-        "peak_error_b": round(one.peak_error_b),
+    values: dict[str, object] = {
+        **fields(one, "allocated_b freed_b alive_begin_b alive_end_b peak_b peak_error_b", whole),
         "allocating": [_path_value(each, paths) for each in one.allocating],
         "at_peak": [_path_value(each, paths) for each in one.at_peak],
     }
     if one.growth is not None:
         per_iteration = one.growth.per_iteration()
         if per_iteration is not None:
-            fields |= {"growth_per_iteration_b": list(per_iteration)}
+            values |= {"growth_per_iteration_b": list(per_iteration)}
         if one.growth.step is not None:
-            fields |= {"iteration": one.growth.step}
+            values |= {"iteration": one.growth.step}
         if not one.growth.per_occurrence:
-            fields |= {"growth_per_second_b": [one.growth.low, one.growth.value, one.growth.high]}
-        fields |= {"leak": one.growth.is_leak}
-    return fields
+            values |= {"growth_per_second_b": [one.growth.low, one.growth.value, one.growth.high]}
+        values |= {"leak": one.growth.is_leak}
+    return values
 
 
 def _path_value(one: NodeBytes, paths: RecordedPaths | None) -> dict[str, object]:

@@ -7,6 +7,7 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model import BROKEN
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
+from incprof.report.render.json import exact, fields
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, percent
 from incprof.study.recorded_paths import Places, places_of
@@ -85,12 +86,7 @@ def _value(phase: PhaseWaits, waits: Waits, places: Places) -> dict[str, object]
     """Return the JSON value of a phase: an object for each cause."""
     return {
         each.cause: {
-            "seconds": each.seconds,
-            "error_s": each.error_s,
-            "share": each.share,
-            "share_error": each.share_error,
-            "spinning_s": each.spinning_s,
-            "threads": list(each.threads),
+            **fields(each, "seconds error_s share share_error spinning_s threads", exact),
             "paths": [_path_value(path, waits, places) for path in each.paths],
         }
         for each in phase.causes
@@ -100,7 +96,7 @@ def _value(phase: PhaseWaits, waits: Waits, places: Places) -> dict[str, object]
 def _path_value(path: WaitPath, waits: Waits, places: Places) -> dict[str, object]:
     """Return the JSON value of a path."""
     names, place = _names(waits, path.node, places), places.get(path.node)
-    fields: dict[str, object] = {
+    value: dict[str, object] = {
         "seconds": path.seconds,
         "kind": path.kind or None,
         "called": path.called or None,
@@ -112,13 +108,12 @@ def _path_value(path: WaitPath, waits: Waits, places: Places) -> dict[str, objec
     }
     if path.holder is not None:
         holder_path = _names(waits, path.holder.node, places)
-        fields["holder"] = {
-            "thread": path.holder.thread,
-            "share": path.holder.share,
+        value["holder"] = {
+            **fields(path.holder, "thread share", exact),
             "function": holder_path[-1] if holder_path else None,
             "called": path.holder.called or None,
         }
-    return fields
+    return value
 
 
 def _names(waits: Waits, node: int, places: Places) -> list[str]:
