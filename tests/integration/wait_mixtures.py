@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from incprof.systems.waiting.analyse import kinds_of, waits_by_thread
+from incprof.systems.waiting.analyse import waits_by_thread
+from incprof.systems.waiting.distinct_waits import kinds_of
 from incprof.systems.waiting.read import read_waits
 from tests.integration.collector import Recording
 

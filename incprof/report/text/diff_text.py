@@ -18,6 +18,7 @@ from incprof.report.render.text import COLOURS, console_for, text_table
 from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import style
+from incprof.report.words.diff_tables import energy_table, function_table, phase_table, reason_table
 from incprof.report.words.formatting import count
 from incprof.safe.printable import printable
 
@@ -46,13 +47,13 @@ def write_text(
     _ribbons(console, comparison)
     console.print()
     phases = [row for phase in comparison.phases for row in (phase, *say.steps(phase, every=every))]
-    console.print(text_table(say.phase_table(comparison, phases), console.width))
-    if reasons := say.reason_table(comparison):
+    console.print(text_table(phase_table(comparison, phases), console.width))
+    if reasons := reason_table(comparison):
         console.print()
         console.print(text_table(reasons, console.width))
     for line in say.why_lines(comparison):
         console.print(line, soft_wrap=not colour)
-    if energy := say.energy_table(comparison):
+    if energy := energy_table(comparison):
         console.print()
         console.print(text_table(energy, console.width))
     odd = _odd(comparison)
@@ -63,7 +64,7 @@ def write_text(
     shown = shown if every else shown[:SHOWN]
     if shown:
         console.print()
-        table = say.function_table(comparison, shown).without("", "Per call A", "Per call B")
+        table = function_table(comparison, shown).without("", "Per call A", "Per call B")
         console.print(text_table(table, console.width))
     more = len(comparison.functions) + comparison.left_out - len(shown)
     if more:
@@ -117,17 +118,17 @@ def write_markdown(
     if broken:
         out.write("\n")
     phases = [row for phase in comparison.phases for row in (phase, *(s for s in phase.steps if s.verdict != "same"))]
-    table = say.phase_table(comparison, phases, between=False)
+    table = phase_table(comparison, phases, between=False)
     out.write(markdown_table(table.without("", "By CPU", "Alike")))
-    if reasons := say.reason_table(comparison):
+    if reasons := reason_table(comparison):
         out.write("\n" + markdown_table(reasons))
     for line in say.why_lines(comparison):
         out.write(f"\n{plain(line)}\n")
-    if energy := say.energy_table(comparison):
+    if energy := energy_table(comparison):
         out.write("\n" + markdown_table(energy.without("")))
     changed = [row for row in comparison.functions if row.verdict != "same"]
     if changed:
-        table = say.function_table(comparison, changed[:SHOWN_IN_MARKDOWN])
+        table = function_table(comparison, changed[:SHOWN_IN_MARKDOWN])
         out.write("\n" + markdown_table(table.without("", "Per call A", "Per call B", "Phase")))
         if len(changed) > SHOWN_IN_MARKDOWN:
             out.write(f"\n{count(len(changed) - SHOWN_IN_MARKDOWN, 'more function')} changed.\n")

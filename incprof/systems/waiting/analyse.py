@@ -8,18 +8,19 @@ divided so that each wait has, on average over random moments, the time between 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from incprof.analysis.energy import overlaps
 from incprof.analysis.phase_result import PhaseResult
-from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.intervals import suspensions
 from incprof.model.time_use import SPENT, kind_of_time
-from incprof.systems.waiting.causes import CAUSES, INTERPRETER, Cause, Reason, reason_of
-from incprof.systems.waiting.read import ONE_WAIT, Site, Waits
+from incprof.systems.waiting.causes import CAUSES, Cause
+from incprof.systems.waiting.distinct_waits import Kinds, functions_to
+from incprof.systems.waiting.read import ONE_WAIT, Waits
 
 # Threads with less of the busiest one's CPU time are not part of a phase's main role.
 BUSY = 0.5
@@ -28,14 +29,10 @@ IDLE = 0.01
 # Paths of a cause, and those of a phase from which they are named.
 MOST_PATHS = 5
 MAIN_THREAD = 0
-# Spans of a thread follow each other if they are not further apart.
-APART_S = 1e-4
 # Classes of CPU samples that are waiting: of libraries that poll.
 SPINNING: dict[str, Cause] = {"mpi": "mpi", "openmp": "openmp", "device": "device"}
 # Causes whose time needs no samples.
 MEASURED: tuple[Cause, ...] = ("run-queue", "suspended")
-# Functions in which threads begin.
-BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
 
 
 @dataclass(frozen=True)
@@ -120,82 +117,6 @@ class PhaseWaits:
     threads: int
     share: float
     causes: tuple[CauseWaits, ...]
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """The distinct waits of a process.
-
-    Attributes:
-        of_span: (m,) index of the wait at each span's end; -1 where the thread was not blocked.
-        before: (m,) the same at its beginning.
-        reason: (w,) cause of each.
-        site: (w,) indices of the sites; -1: unknown.
-        node: (w,) innermost application frame.
-        called: (w,) library function that the application called.
-    """
-
-    of_span: IntArray
-    before: IntArray
-    reason: tuple[Reason, ...]
-    site: IntArray
-    node: IntArray
-    called: tuple[str, ...]
-
-
-def kinds_of(waits: Waits) -> Kinds:
-    """Return the distinct waits of a process, with their causes."""
-    blocked = np.flatnonzero(waits.state > 0)
-    table = np.stack([waits.site[blocked], waits.call[blocked], waits.object[blocked]], axis=1)
-    rows, where = np.unique(table, axis=0, return_inverse=True)
-    of_span = np.full(len(waits.state), -1, dtype=np.int64)
-    of_span[blocked] = where.ravel()
-    reasons, nodes, called = list[Reason](), list[int](), list[str]()
-    modules = {number: module.name for number, module in waits.paths.modules.items()}
-    for site, call, kind in rows.tolist():
-        place = waits.sites[site] if site >= 0 else None
-        names, files = _functions_at(waits, place, modules) if place else ([], [])
-        is_observed = not waits.refused or call >= 0 or site >= 0
-        reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
-        nodes.append(place.node if place else 0)
-        called.append(called_of([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
-    return Kinds(
-        of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
-    )
-
-
-def _functions_at(waits: Waits, place: Site, modules: Mapping[int, str]) -> tuple[list[str], list[str]]:
-    """Return the functions in which a thread waits, innermost first, and the files of their modules.
-
-    Libraries of a static program are its own code: there, all functions of the path count.
-    """
-    if place.frames:
-        names = [waits.paths.functions[frame].mangled for frame in place.frames]
-        return names, [modules.get(module, "") for module in place.modules]
-    path = [function for function in functions_to(waits, place.node) if function != BROKEN]
-    names = [waits.paths.functions[function].mangled for function in reversed(path)]
-    return names, [""] * len(names)
-
-
-def _before(waits: Waits, of_span: IntArray) -> IntArray:
-    """Return the wait at the end of the span before each of the same thread, (m,); -1 where there is none."""
-    order = np.lexsort((waits.begin_s, waits.thread))
-    before = np.full(len(order), -1, dtype=np.int64)
-    same = np.diff(waits.thread[order]) == 0
-    same &= np.abs(waits.begin_s[order][1:] - waits.end_s[order][:-1]) < APART_S
-    later = order[1:][same]
-    before[later] = of_span[order[:-1][same]]
-    return before
-
-
-def called_of(names: Sequence[str]) -> str:
-    """Return the outermost of library functions that has a name; names are innermost first.
-
-    Functions of Python's interpreter do not count where it has called others.
-    """
-    plain = [name.split("@", 1)[0] for name in names]
-    named = [name for name in reversed(plain) if name not in BEGINS and not name.startswith("[")]
-    return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
 
 
 def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result: PhaseResult) -> list[PhaseWaits]:
@@ -374,15 +295,6 @@ def _paths(
             )
         )
     return tuple(paths)
-
-
-def functions_to(waits: Waits, node: int) -> tuple[int, ...]:
-    """Return the functions on the path to a node, outermost first; BROKEN where outer frames are unknown."""
-    tree = waits.paths.tree
-    return tuple(
-        int(tree.function[each]) for each in waits.paths.path_to(node) if tree.function[each] >= 0
-        or tree.function[each] == BROKEN
-    )  # fmt: skip
 
 
 def _holder(

@@ -12,18 +12,9 @@ from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, percent
 from incprof.study.recorded_paths import Places, places_of
 from incprof.study.study import Study
-from incprof.systems.waiting.analyse import (
-    CauseWaits,
-    Holder,
-    Kinds,
-    PhaseWaits,
-    WaitPath,
-    functions_to,
-    kinds_of,
-    waiting_over_time,
-    waits_by_phase,
-)
+from incprof.systems.waiting.analyse import CauseWaits, Holder, PhaseWaits, WaitPath, waiting_over_time, waits_by_phase
 from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
+from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 
 NAMES: dict[Cause, str] = {

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.study.study import Study
-from incprof.systems.waiting.analyse import Kinds, ThreadWaits, functions_to, kinds_of, waits_by_thread
+from incprof.systems.waiting.analyse import ThreadWaits, waits_by_thread
+from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 from incprof.systems.waiting.sections import card
 from tests.integration.collector import Recording, variables

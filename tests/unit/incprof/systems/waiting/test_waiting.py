@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
-from incprof.systems.waiting.analyse import (
-    CauseWaits,
-    PhaseWaits,
-    called_of,
-    kinds_of,
-    waiting_over_time,
-    waits_by_thread,
-)
+from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
+from incprof.systems.waiting.distinct_waits import called_of, kinds_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
 from incprof.systems.waiting.sections import _shown
 from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag

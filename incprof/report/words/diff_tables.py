@@ -1,0 +1,158 @@
+"""Tables of two compared runs: phases, reasons, energy and functions, for the terminal, Markdown and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row
+from incprof.analysis.views.tracks import badge
+from incprof.model.section import Column, Table
+from incprof.report.words.diff_words import (
+    AMOUNTS,
+    AS_ENERGY,
+    alike,
+    amount_change,
+    amount_interval,
+    calls,
+    change,
+    energy_cells,
+    interval,
+    named,
+    row_names,
+    seconds,
+    share,
+    sure,
+    verdict,
+)
+from incprof.report.words.formatting import SIMULATED
+
+BETWEEN = "between phases"
+# An amount in seconds is listed with the phase if it makes up this part of the phase's change.
+WORTH_REASON = 0.1
+# Bytes that change by this factor, and by so many, are listed with phases that take as long as before, too.
+WORTH_FACTOR, WORTH_B = 1.1, 1e6
+
+
+# A row of the table of phases: a phase, a step, the run, or the seconds of A and B in no phase.
+TableRow = Row | tuple[float, float]
+
+
+def phase_table(comparison: Comparison, phases: Sequence[Row], *, between: bool = True) -> Table:
+    """Return phases and steps, time between phases if there is any, and the run."""
+    names = row_names(comparison)
+    rows: list[TableRow] = [
+        *phases,
+        *([comparison.between] if between and max(comparison.between) > 0 else []),
+        comparison.run,
+    ]
+
+    def of(get: Callable[[Row], object]) -> Callable[[TableRow], object]:
+        return lambda row: "" if isinstance(row, tuple) else get(row)
+
+    def name(row: TableRow, room: int) -> str:
+        if isinstance(row, tuple):
+            return BETWEEN[:room]
+        return f"  {named(row, names, room - 2)}" if row.kind == "step" else named(row, names, room)
+
+    def side(place: int) -> Callable[[TableRow], str]:
+        return lambda row: seconds(Figure(row[place], 0, None, ()) if isinstance(row, tuple) else (row.a, row.b)[place])
+
+    shares = (
+        Column("A %", of(lambda row: "" if row.kind == "run" else share(row.a)), "number", drop=1),
+        Column("B %", of(lambda row: "" if row.kind == "run" else share(row.b)), "number", drop=1),
+        Column("Alike", of(lambda row: alike(row) if isinstance(row, PhaseRow) else ""), "number", drop=1),
+    )
+    by_cpu = Column("By CPU", of(lambda row: "" if row.cpu is None else change(row.cpu)), "number")
+    columns = (
+        Column("", of(lambda row: None if row.kind == "step" else row.group), "phase"),
+        Column("Phase", lambda row: BETWEEN if isinstance(row, tuple) else row.name, fit=name),
+        Column("A", side(0), "number"),
+        Column("B", side(1), "number"),
+        Column("Change", of(change), "number"),
+        Column("95 % interval", of(interval), "number"),
+        *((by_cpu,) if comparison.clock == "both" else ()),
+        Column("Verdict", of(verdict), mark=lambda row: "" if isinstance(row, tuple) else sure(row)),
+        *shares,
+    )
+    return Table(columns, rows)
+
+
+def function_table(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    """Return functions."""
+    names = row_names(comparison)
+    columns = (
+        Column("", lambda row: row.group, "phase"),
+        Column("Function", lambda row: row.name, fit=lambda row, room: named(row, names, room)),
+        Column("Self A", lambda row: seconds(row.a), "number"),
+        Column("Self B", lambda row: seconds(row.b), "number"),
+        Column("Change", change, "number"),
+        Column("95 % interval", interval, "number"),
+        Column("Verdict", verdict, mark=sure),
+        Column("Calls A", lambda row: calls(row.a), "number", drop=1),
+        Column("Calls B", lambda row: calls(row.b), "number", drop=1),
+        Column("Per call A", lambda row: row.a.mean_s or None, "s"),
+        Column("Per call B", lambda row: row.b.mean_s or None, "s"),
+        Column("Phase", lambda row: "" if row.group is None else badge(row.group), "number", drop=1),
+    )
+    return Table(columns, rows)
+
+
+def energy_table(comparison: Comparison) -> Table | None:
+    """Return the energy of phases and of the run; None if no power was sampled."""
+    names = row_names(comparison)
+    rows = [(row, row.energy) for row in (*comparison.phases, comparison.run) if row.energy is not None]
+
+    def cell(place: int) -> Callable[[tuple[Row, EnergyRow]], str]:
+        return lambda row: energy_cells(*row)[place]
+
+    columns = (
+        Column("", lambda row: row[0].group, "phase"),
+        Column(energy_head(comparison), lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
+        Column("A", cell(0), "number"),
+        Column("B", cell(1), "number"),
+        Column("Change", cell(2), "number"),
+        Column("95 % interval", cell(3), "number"),
+        Column("Verdict", cell(4), mark=lambda row: row[1].verdict),
+        Column("Power A", cell(5), "number", drop=1),
+        Column("Power B", cell(6), "number", drop=1),
+    )
+    return Table(columns, rows) if rows else None
+
+
+def energy_head(comparison: Comparison) -> str:
+    """Return the heading of an energy table: the node's energy, and whether it was computed by a formula."""
+    simulated = comparison.run.energy is not None and comparison.run.energy.simulated
+    return f"Energy ({SIMULATED})" if simulated else "Energy"
+
+
+def reason_table(comparison: Comparison) -> Table | None:
+    """Return what changed in phases: amounts beyond noise, or a tenth of a phase's change; None if nothing did."""
+    names = row_names(comparison)
+    rows = [(phase, reason) for phase in comparison.phases for reason in _reasons(phase)]
+    columns = (
+        Column("", lambda row: row[0].group, "phase"),
+        Column("Phase", lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room), drop=1),
+        Column("Why", lambda row: row[1].what),
+        Column("A", lambda row: AMOUNTS[row[1].unit](row[1].a.seconds), "number"),
+        Column("B", lambda row: AMOUNTS[row[1].unit](row[1].b.seconds), "number"),
+        Column("Change", lambda row: amount_change(row[1]), "number"),
+        Column("95 % interval", lambda row: amount_interval(row[1]), "number"),
+        Column("Verdict", lambda row: AS_ENERGY.get(row[1].verdict, verdict(row[1])), mark=lambda row: sure(row[1])),
+    )
+    return Table(columns, rows) if rows else None
+
+
+def _reasons(phase: PhaseRow) -> list[AmountRow]:
+    """Return the amounts to list with a phase: only bytes where its time did not change."""
+    if phase.verdict not in ("slower", "faster") and (phase.cpu is None or phase.cpu.verdict == "same"):
+        return [row for row in phase.reasons if row.unit == "B" and row.verdict != "same" and _is_large(row)]
+    part = WORTH_REASON * abs(phase.change_s)
+    return [
+        row for row in phase.reasons if row.verdict != "same" or (row.unit == "s" and abs(row.change_s) >= part > 0)
+    ]
+
+
+def _is_large(row: AmountRow) -> bool:
+    """Return whether bytes changed by a factor and a size that matter."""
+    less, more = sorted((row.a.seconds, row.b.seconds))
+    return more - less >= WORTH_B and more >= WORTH_FACTOR * less
