@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from truth.families_hard import HARD
+from truth.families_hard import HARD, of_equal_leaves
 from truth.schedules import Make, Rng, count_of, in_turn, lengths, shares_of, some_scatter, works
 from truth.story import Episode, Scenario, in_order
 from truth.work import any_work, called, one_long_call, stepped, with_drift
@@ -116,14 +116,7 @@ def background(rng: Rng) -> Scenario:
 
 def noise(rng: Rng) -> Scenario:
     """Draw intervals that share functions but no composition: no phases."""
-    work = called(rng, 0, spread=True)
-    count = int(rng.integers(5, 50))
-    leaf = work.pieces[0].leaves[1]
-    leaves = tuple(replace(leaf, below=(f"any{j}",), share=1.0 / count) for j in range(count))
-    without_sites = replace(
-        work.truth, sites=(), accepted=tuple(work.truth.sites[0].places), accepted_steps=work.truth.steps
-    )
-    work = replace(work, truth=replace(without_sites, steps=()), pieces=(replace(work.pieces[0], leaves=leaves),))
+    work = of_equal_leaves(rng, 5, 50)
     scatter = float(rng.uniform(5.0, 20.0))
     return Scenario((work,), (Episode(0, float(rng.uniform(100, 300))),), dispersion=scatter, distinct=False)
 

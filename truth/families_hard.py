@@ -37,16 +37,21 @@ def sharing(low: float, high: float) -> Make:
     return make
 
 
-def noise_walk(rng: Rng) -> Scenario:
-    """Draw a composition that wanders without ever staying: no phases."""
+def of_equal_leaves(rng: Rng, fewest: int, most: int) -> Work:
+    """Draw work of functions with equal shares, fewer than `most`: it has no site and no step."""
     work = called(rng, 0, spread=True)
-    count = int(rng.integers(8, 30))
+    count = int(rng.integers(fewest, most))
     leaf = work.pieces[0].leaves[1]
     leaves = tuple(replace(leaf, below=(f"any{j}",), share=1.0 / count) for j in range(count))
     truth = replace(
         work.truth, sites=(), steps=(), accepted=tuple(work.truth.sites[0].places), accepted_steps=work.truth.steps
     )
-    work = replace(work, truth=truth, pieces=(replace(work.pieces[0], leaves=leaves),))
+    return replace(work, truth=truth, pieces=(replace(work.pieces[0], leaves=leaves),))
+
+
+def noise_walk(rng: Rng) -> Scenario:
+    """Draw a composition that wanders without ever staying: no phases."""
+    work = of_equal_leaves(rng, 8, 30)
     return Scenario(
         (work,), (Episode(0, float(rng.uniform(150, 300))),), wander=float(rng.uniform(0.8, 1.5)), distinct=False
     )

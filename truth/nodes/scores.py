@@ -26,7 +26,6 @@ QUESTION_AFTER = 3
 # Accepted error of the predicted end of a state, as a share of its length.
 LATE = 0.1
 BEGINNING = 0.2
-XXX = -1
 
 
 @dataclass(frozen=True)
