@@ -18,7 +18,7 @@
 #define PART_WITHOUT 16
 #define MOST_WITHOUT_NS 250000000u
 
-enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
+enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT, STATE_BRIEF };
 
 void wait_spans_begin(struct wait_spans *spans)
 {
@@ -82,48 +82,51 @@ static void add_span(struct wait_spans *spans, const struct interval *interval, 
     open->is_first = !is_joined;
 }
 
-/* Read the call path and the lock's holder of a thread that is blocked in `call`. Returns whether it has not run since
- * `times`. If it has, its stack may be another one by now; then only a complete path counts. */
-static bool describe(const struct blocked_thread *thread, const struct task_call *call, const struct task_times *times,
-                     struct wait_path *path, bool *has_path, uint32_t *holder)
+static bool is_same_call(const struct task_call *one, const struct task_call *other)
 {
-    struct task_times after;
-    if (call->sp != 0)
-        wait_path_walk(thread, call, path);
-    *holder = wait_lock_holder(thread->process, call);
+    return one->number == other->number && one->sp == other->sp && one->pc == other->pc;
+}
+
+/* Read the call path and the lock's holder of a thread that is blocked in `call`, and then, into `call`, what it is
+ * blocked in by now. Returns whether that is the same. If not, its stack may be another one by now; then only a
+ * complete path counts. */
+static bool describe(const struct blocked_thread *thread, struct task_call *call, struct wait_path *path,
+                     bool *has_path, uint32_t *holder)
+{
+    const struct task_call before = *call;
+    if (before.sp != 0)
+        wait_path_walk(thread, &before, path);
+    *holder = wait_lock_holder(thread->process, &before);
     if (*holder == thread->number + 1) /* it has just got the lock */
         *holder = 0;
-    bool is_same =
-        task_times(thread->waits, thread->tid, &after) && after.runs == times->runs && after.cpu_ns == times->cpu_ns;
-    *has_path = call->sp != 0 && (is_same || path->is_complete);
+    bool is_same = before.sp == 0 || /* nothing is known of it */
+                   (task_call(thread->waits, thread->tid, call) == TASK_BLOCKED && is_same_call(call, &before));
+    *has_path = before.sp != 0 && (is_same || path->is_complete);
     return is_same;
 }
 
 /* Describe what a thread waits for if it is blocked. Its first system call decides, however short the wait: otherwise,
- * the shorter waits are, the more of them would be missed. If it has run before its path was read, it may be found in
- * the same call again. False: it has ended. */
-static bool observe(const struct blocked_thread *thread, struct task_times *times, uint64_t *now_ns,
-                    struct wait_span *span)
+ * the shorter waits are, the more of them would be missed. If that ends before its path was read, the thread may be
+ * found in the same call again. False: it has ended. */
+static bool observe(const struct blocked_thread *thread, uint64_t *now_ns, struct wait_span *span)
 {
-    struct task_call first, call;
-    struct task_times later;
+    struct task_call call;
     static struct wait_path path;
     bool has_path;
     *now_ns = monotonic_ns();
-    enum task_result result = task_call(thread->waits, thread->tid, &first);
+    enum task_result result = task_call(thread->waits, thread->tid, &call);
     if (result == TASK_GONE || result == TASK_RUNNING)
         return result == TASK_RUNNING;
+    int64_t number = call.number;
     thread->process->spans->is_refused |= result == TASK_REFUSED;
-    span->object = wait_object_of(thread->waits, thread->tid, &first);
-    if (!describe(thread, &first, times, &path, &has_path, &span->holder))
-        times->runs = 0; /* the next sample is not of the same wait */
-    if (!has_path && first.sp != 0 && task_times(thread->waits, thread->tid, &later) &&
-        task_call(thread->waits, thread->tid, &call) == TASK_BLOCKED && call.number == first.number)
-        describe(thread, &call, &later, &path, &has_path, &span->holder);
+    span->object = wait_object_of(thread->waits, thread->tid, &call);
+    bool is_brief = !describe(thread, &call, &path, &has_path, &span->holder);
+    if (!has_path && is_brief && call.sp != 0 && call.number == number)
+        describe(thread, &call, &path, &has_path, &span->holder);
     if (has_path && path.is_ours)
         return true;
-    span->state = STATE_BLOCKED;
-    span->call = first.number >= 0 ? (uint32_t)first.number + 1 : 0;
+    span->state = is_brief ? STATE_BRIEF : STATE_BLOCKED;
+    span->call = number >= 0 ? (uint32_t)number + 1 : 0;
     if (has_path) {
         wait_path_add(thread->process, &path);
         span->site = path.site;
@@ -186,9 +189,9 @@ enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool d
         waits->same_since_ns = now_ns;
     uint64_t without_ns = (now_ns - waits->same_since_ns) / PART_WITHOUT;
     waits->due_ns = now_ns + (without_ns < MOST_WITHOUT_NS ? without_ns : MOST_WITHOUT_NS);
-    if (!is_one_wait && deep && !observe(thread, &times, &now_ns, &span))
+    if (!is_one_wait && deep && !observe(thread, &now_ns, &span))
         return ACTIVITY_NONE;
-    waits->runs = span.state != STATE_NOT_BLOCKED ? times.runs : 0;
+    waits->runs = span.state == STATE_BLOCKED || span.state == STATE_ONE_WAIT ? times.runs : 0;
     if (now_ns <= waits->since_ns)
         return ACTIVITY_NONE;
     span.end_ns = now_ns;

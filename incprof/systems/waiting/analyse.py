@@ -207,10 +207,7 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
         np.add.at(seconds, at, (half + lent)[has_cause])
         np.add.at(missing, at, (ran / 2 - lent)[has_cause])
         undecided += np.bincount(row[~has_cause], weights=(half - lent)[~has_cause], minlength=len(threads))
-    missing = np.maximum(missing, 0.0)
-    missing += (missing.sum(axis=1, keepdims=True) <= 0) * seconds
-    missing[missing.sum(axis=1) <= 0, -1] = 1.0
-    seconds += missing * (undecided / missing.sum(axis=1))[:, None]
+    seconds += _divided(undecided, np.maximum(missing, 0.0), seconds, np.append(kinds.brief, 0.0))
     known = np.zeros(shape)
     np.add.at(known, (row[is_one_wait], last[is_one_wait]), waited[is_one_wait])
 
@@ -227,6 +224,29 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
         spans=by_thread(np.where(is_one_wait, 0.0, 1.0)),
         squares=by_thread(np.where(is_one_wait, 0.0, waited**2)),
     )
+
+
+def _divided(undecided: FloatArray, missing: FloatArray, seconds: FloatArray, brief: FloatArray) -> FloatArray:
+    """Divide the time of waits between samples that found none, (t, w + 1).
+
+    The thread that takes samples needs a moment from its waking up to the first one. On a processor that it shares,
+    waits end in this moment, and none begins. So samples find too few of the waits that are not much longer: what is
+    undecided beyond the missing time belongs to those that end while they are sampled.
+
+    Args:
+        undecided: (t,) seconds to divide.
+        missing: (t, w + 1) seconds that each wait lacks, if samples found all waits equally well.
+        seconds: (t, w + 1) of each wait so far.
+        brief: (w + 1,) share of the samples in which a wait ended meanwhile.
+    """
+    shorter = missing * brief
+    beyond, own = undecided - missing.sum(axis=1), shorter.sum(axis=1)
+    if own.any():
+        missing = missing + shorter * max(float(beyond @ own / (own @ own)), -1.0)  # least squares over the threads
+    missing = missing + (missing.sum(axis=1, keepdims=True) <= 0) * seconds
+    missing[missing.sum(axis=1) <= 0, -1] = 1.0
+    divided: FloatArray = missing * (undecided / missing.sum(axis=1))[:, None]
+    return divided
 
 
 def _of_phase(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.model import BROKEN, IntArray
+from incprof.model import BROKEN, FloatArray, IntArray
 from incprof.systems.waiting.causes import INTERPRETER, Reason, reason_of
-from incprof.systems.waiting.read import Site, Waits
+from incprof.systems.waiting.read import BRIEF, Site, Waits
 
 # Spans of a thread follow each other if they are not further apart.
 APART_S = 1e-4
@@ -28,6 +28,7 @@ class Kinds:
         site: (w,) indices of the sites; -1: unknown.
         node: (w,) innermost application frame.
         called: (w,) library function that the application called.
+        brief: (w,) share of the samples in which the wait ended before its call path had been read.
     """
 
     of_span: IntArray
@@ -36,6 +37,7 @@ class Kinds:
     site: IntArray
     node: IntArray
     called: tuple[str, ...]
+    brief: FloatArray
 
 
 def kinds_of(waits: Waits) -> Kinds:
@@ -54,9 +56,12 @@ def kinds_of(waits: Waits) -> Kinds:
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
         nodes.append(place.node if place else 0)
         called.append(called_of([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
-    return Kinds(
-        of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
-    )
+    number = where.ravel()
+    samples = waits.samples[blocked].astype(np.float64)
+    ended = np.bincount(number, weights=samples * (waits.state[blocked] == BRIEF), minlength=len(rows))
+    brief = ended / (np.bincount(number, weights=samples, minlength=len(rows)) + 1.0)
+    node = np.array(nodes, dtype=np.int64)
+    return Kinds(of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], node, tuple(called), brief)
 
 
 def _functions_at(waits: Waits, place: Site, modules: Mapping[int, str]) -> tuple[list[str], list[str]]:

@@ -12,7 +12,7 @@ from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows, unzigzag
 from incprof.readers.stream.interval_images import WAITS, IntervalImage, RecordedPaths, interval_images, recorded_paths
 
-NOT_BLOCKED, BLOCKED, ONE_WAIT = range(3)
+NOT_BLOCKED, BLOCKED, ONE_WAIT, BRIEF = range(4)
 HEAD, COLUMNS = 5, 10
 # Larger numbers are damage.
 MOST_US, MOST_NUMBER, MOST_FRAMES = 2**50, 2**31 - 1, 64
@@ -48,7 +48,8 @@ class Waits:
         waited_s: (m,) seconds off the processors.
         delayed_s: (m,) seconds ready to run, without a processor.
         samples: (m,) number of samples.
-        state: (m,) NOT_BLOCKED, BLOCKED at the end of the span, or ONE_WAIT: all of it in this wait.
+        state: (m,) NOT_BLOCKED, BLOCKED at the end of the span, ONE_WAIT: all of it in this wait, or BRIEF: blocked,
+            but not any more once the call path had been read.
         site: (m,) index of `sites`; -1: unknown.
         call: (m,) number of the system call; -1: none.
         object: (m,) what its descriptor is, see formats.md.
@@ -213,7 +214,7 @@ def _is_wrong(table: npt.NDArray[np.uint64], begin: IntArray, sites: int) -> Boo
     """Mark spans with numbers that no collector writes, (m,)."""
     wrong = np.abs(begin) > MOST_US
     wrong |= (table[:, (1, 3, 4)] > MOST_US).any(axis=1) | (table[:, (2, 5, 7, 8, 9)] > MOST_NUMBER).any(axis=1)
-    wrong |= (table[:, 6] > sites) | (table[:, 5] & np.uint64(3) > ONE_WAIT)
+    wrong |= table[:, 6] > sites
     return wrong | (np.abs(np.cumsum(begin)) > MOST_US)
 
 
