@@ -213,11 +213,17 @@ def _notes(waits: Waits) -> list[str]:
 
 
 def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
-    """Return the seconds that each phase's busy threads wait, on average, in all and by cause."""
-    waited_s = {each.id: each.share * each.seconds for each in phases}
-    out = [Amount("wait", "waiting", "s", waited_s)]
-    for cause in CAUSES:
-        values = {each.id: sum(c.share for c in each.causes if c.cause == cause) * each.seconds for each in phases}
-        if any(values.values()):
-            out.append(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values))
-    return tuple(out)
+    """Return the seconds that each phase's busy threads wait, on average, in all and by cause.
+
+    The total has no waiting for a processor, which depends on what else runs on the node.
+    """
+
+    def seconds(*causes: Cause) -> dict[int, float]:
+        return {each.id: sum(c.share for c in each.causes if c.cause in causes) * each.seconds for each in phases}
+
+    by_cause = {cause: values for cause in CAUSES if any((values := seconds(cause)).values())}
+    waited_s = seconds(*(cause for cause in CAUSES if cause != "run-queue"))
+    return (
+        Amount("wait", "waiting", "s", waited_s),
+        *(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values) for cause, values in by_cause.items()),
+    )

@@ -136,8 +136,8 @@ def test_more_cpu_time_is_of_more_instructions_or_of_slower_ones(
 WAITS = 9
 
 
-def waiting(directory: Path, *, seconds: int, wait_ms: int, jitter: int) -> Path:
-    """A run of ten intervals of `solve`, then so many of `write_out`, which waits for a lock in each."""
+def waiting(directory: Path, *, seconds: int, wait_ms: int, jitter: int, is_delayed: bool = False) -> Path:
+    """A run of ten intervals of `solve`, then so many of `write_out`, each with a wait for a lock or a processor."""
     writer = StreamWriter(["main", "solve", "write_out"])
     for at in range(10 + seconds):
         off = (wait_ms + jitter) * (at >= 10 and wait_ms > 0)
@@ -145,6 +145,8 @@ def waiting(directory: Path, *, seconds: int, wait_ms: int, jitter: int) -> Path
             Sample("main;write_out" if at >= 10 else "main;solve", weight=(1000 - off) // 10 + (at + jitter) % 3)
         ]
         waits = image(span(0, 1000, waited=off, state=BLOCKED if off else 0, call=FUTEX if off else -1))
+        if is_delayed:
+            waits = image(span(0, 1000, waited=0, delayed=off))
         writer.interval(samples, images={WAITS: waits})
     writer.end()
     writer.save(directory)
@@ -158,6 +160,20 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     a = [waiting(tmp_path / f"a{one}", seconds=10, wait_ms=0, jitter=one) for one in range(3)]
     b = [waiting(tmp_path / f"b{one}", seconds=14, wait_ms=286, jitter=one) for one in range(3)]
     return [*map(str, a), "--against", *map(str, b)]
+
+
+@pytest.fixture(scope="module")
+def delayed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The same, but B is on a busy node: its second phase waits for a processor."""
+    tmp_path = tmp_path_factory.mktemp("delayed")
+    a = [waiting(tmp_path / f"a{one}", seconds=10, wait_ms=0, jitter=one) for one in range(3)]
+    b = [waiting(tmp_path / f"b{one}", seconds=14, wait_ms=286, jitter=one, is_delayed=True) for one in range(3)]
+    return [*map(str, a), "--against", *map(str, b)]
+
+
+@pytest.mark.parametrize(("condition", "status"), [("phase.wait>1%", 0), ("phase.wait.run-queue>39%", 3)])
+def test_a_gate_on_waiting_does_not_fail_on_a_busy_node(condition: str, status: int, delayed: list[str]) -> None:
+    assert main(["diff", *delayed, "--fail-on", condition]) == status
 
 
 def test_a_phase_that_waits_longer_is_slower_for_that_cause(
