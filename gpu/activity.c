@@ -30,11 +30,6 @@ static void request(uint8_t **buffer, size_t *size, size_t *most_records)
     *buffer = *size > 0 ? memory : NULL;
 }
 
-static uint16_t lane_of(uint32_t device)
-{
-    return (uint16_t)(device < MOST_DEVICES ? device : MOST_DEVICES - 1);
-}
-
 static void add_kernel(const void *record)
 {
     bool is_of_graph = gpu_version >= CUPTI_WITH_GRAPHS && field_u32(record, KERNEL_GRAPH) != 0;
@@ -42,18 +37,19 @@ static void add_kernel(const void *record)
     struct device_work work = {.correlation = field_u32(record, KERNEL_CORRELATION),
                                .what = kernel_name(field_pointer(record, KERNEL_NAME)),
                                .stream = field_u32(record, KERNEL_STREAM),
-                               .device = lane_of(field_u32(record, KERNEL_DEVICE)),
+                               .device = device_lane(field_u32(record, KERNEL_DEVICE)),
                                .kind = SUM_KERNEL};
     launches_add_between(&work, field_u64(record, KERNEL_START), field_u64(record, KERNEL_END));
 }
 
-static void add_copy(const void *record, size_t correlation_at, bool is_memset)
+static void add_copy(const void *record, uint32_t kind)
 {
+    size_t correlation_at = kind == ACTIVITY_MEMCPY_PEER ? PEER_CORRELATION : COPY_CORRELATION;
     struct device_work work = {.bytes = field_u64(record, COPY_BYTES),
                                .correlation = field_u32(record, correlation_at),
-                               .what = is_memset ? 0 : *((const uint8_t *)record + COPY_KIND),
+                               .what = kind == ACTIVITY_MEMSET ? 0 : *((const uint8_t *)record + COPY_KIND),
                                .stream = field_u32(record, COPY_STREAM),
-                               .device = lane_of(field_u32(record, COPY_DEVICE)),
+                               .device = device_lane(field_u32(record, COPY_DEVICE)),
                                .kind = SUM_COPY};
     launches_add_between(&work, field_u64(record, COPY_START), field_u64(record, COPY_END));
 }
@@ -69,29 +65,15 @@ static void add_synchronization(const void *record)
 
 static void add(const void *record)
 {
-    switch (field_u32(record, 0)) {
-    case ACTIVITY_KERNEL:
-    case ACTIVITY_CONCURRENT_KERNEL:
+    uint32_t kind = field_u32(record, 0);
+    if (kind == ACTIVITY_KERNEL || kind == ACTIVITY_CONCURRENT_KERNEL)
         add_kernel(record);
-        break;
-    case ACTIVITY_MEMCPY:
-        add_copy(record, COPY_CORRELATION, false);
-        break;
-    case ACTIVITY_MEMCPY_PEER:
-        add_copy(record, PEER_CORRELATION, false);
-        break;
-    case ACTIVITY_MEMSET:
-        add_copy(record, COPY_CORRELATION, true);
-        break;
-    case ACTIVITY_DEVICE:
-        device_name(field_u32(record, DEVICE_NUMBER), field_pointer(record, DEVICE_NAME));
-        break;
-    case ACTIVITY_SYNCHRONIZATION:
+    else if (kind == ACTIVITY_MEMCPY || kind == ACTIVITY_MEMCPY_PEER || kind == ACTIVITY_MEMSET)
+        add_copy(record, kind);
+    else if (kind == ACTIVITY_SYNCHRONIZATION)
         add_synchronization(record);
-        break;
-    default:
-        break;
-    }
+    else if (kind == ACTIVITY_DEVICE)
+        device_name(field_u32(record, DEVICE_NUMBER), field_pointer(record, DEVICE_NAME));
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)

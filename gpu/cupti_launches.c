@@ -5,32 +5,34 @@
 #include "cupti.h"
 #include "gpu.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* Numbers of CUPTI's callbacks. */
-static const uint16_t driver_launches[] = {115, 116, 117, 307, 442, 477, 478, 652, 653};
-static const uint16_t driver_graphs[] = {514, 515};
-static const uint16_t runtime_launches[] = {13, 211, 213, 214, 269, 270, 430, 431};
-static const uint16_t runtime_graphs[] = {311, 312};
-/* Copies and memsets: first and last of ranges. */
-static const uint16_t driver_copies[][2] = {{43, 82},   {216, 227}, {232, 234}, {248, 254}, {276, 293},
-                                            {305, 306}, {318, 321}, {397, 416}, {418, 433}, {776, 779}};
-static const uint16_t runtime_copies[][2] = {{31, 52},   {142, 145}, {160, 163}, {215, 236},
-                                             {243, 246}, {249, 250}, {482, 485}};
-
 #define MOST_FUNCTIONS 1024u
-enum call { CALL_COPIES, CALL_LAUNCHES, CALL_LAUNCHES_GRAPH };
+enum call { COPIES, LAUNCHES, LAUNCHES_GRAPH };
+
+/* What functions do: ranges of CUPTI's numbers of callbacks. */
+static const struct {
+    uint16_t domain, call, first, last;
+} functions[] = {
+    {DOMAIN_DRIVER, LAUNCHES, 115, 117},  {DOMAIN_DRIVER, LAUNCHES, 307, 307},
+    {DOMAIN_DRIVER, LAUNCHES, 442, 442},  {DOMAIN_DRIVER, LAUNCHES, 477, 478},
+    {DOMAIN_DRIVER, LAUNCHES, 652, 653},  {DOMAIN_DRIVER, LAUNCHES_GRAPH, 514, 515},
+    {DOMAIN_RUNTIME, LAUNCHES, 13, 13},   {DOMAIN_RUNTIME, LAUNCHES, 211, 211},
+    {DOMAIN_RUNTIME, LAUNCHES, 213, 214}, {DOMAIN_RUNTIME, LAUNCHES, 269, 270},
+    {DOMAIN_RUNTIME, LAUNCHES, 430, 431}, {DOMAIN_RUNTIME, LAUNCHES_GRAPH, 311, 312},
+    {DOMAIN_DRIVER, COPIES, 43, 82},      {DOMAIN_DRIVER, COPIES, 216, 227},
+    {DOMAIN_DRIVER, COPIES, 232, 234},    {DOMAIN_DRIVER, COPIES, 248, 254},
+    {DOMAIN_DRIVER, COPIES, 276, 293},    {DOMAIN_DRIVER, COPIES, 305, 306},
+    {DOMAIN_DRIVER, COPIES, 318, 321},    {DOMAIN_DRIVER, COPIES, 397, 416},
+    {DOMAIN_DRIVER, COPIES, 418, 433},    {DOMAIN_DRIVER, COPIES, 776, 779},
+    {DOMAIN_RUNTIME, COPIES, 31, 52},     {DOMAIN_RUNTIME, COPIES, 142, 145},
+    {DOMAIN_RUNTIME, COPIES, 160, 163},   {DOMAIN_RUNTIME, COPIES, 215, 236},
+    {DOMAIN_RUNTIME, COPIES, 243, 246},   {DOMAIN_RUNTIME, COPIES, 249, 250},
+    {DOMAIN_RUNTIME, COPIES, 482, 485},
+};
 
 /* What functions do, by domain and number. Written before the first callback. */
 static uint8_t calls[DOMAIN_RUNTIME + 1][MOST_FUNCTIONS];
 
 static __thread uint32_t depth;
-
-static void note(int domain, const uint16_t *functions, size_t count, enum call call)
-{
-    for (size_t i = 0; i < count; i++)
-        calls[domain][functions[i]] = (uint8_t)call;
-}
 
 void launches_callback(void *user, int domain, uint32_t function, const void *data)
 {
@@ -47,33 +49,22 @@ void launches_callback(void *user, int domain, uint32_t function, const void *da
         return;
     depth += domain == DOMAIN_RUNTIME;
     uint8_t call = calls[domain][function % MOST_FUNCTIONS];
-    if (call != CALL_COPIES)
-        gpu_count(call == CALL_LAUNCHES_GRAPH ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
+    if (call != COPIES)
+        gpu_count(call == LAUNCHES_GRAPH ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
     launches_record(field_u32(data, CALLBACK_CORRELATION));
 }
-
-#define ENABLE_RANGES(ranges, domain)                                                                                  \
-    for (size_t i = 0; i < COUNT(ranges); i++)                                                                         \
-        for (uint32_t function = ranges[i][0]; function <= ranges[i][1]; function++)                                   \
-    cupti->enable_callback(1, subscriber, domain, function)
-
-#define ENABLE(functions, domain)                                                                                      \
-    for (size_t i = 0; i < COUNT(functions); i++)                                                                      \
-    is_any |= cupti->enable_callback(1, subscriber, domain, functions[i]) == CUPTI_OK
 
 /* Functions that this CUPTI does not have are refused, and left out. */
 bool launches_enable(const struct cupti *cupti, void *subscriber)
 {
     bool is_any = false;
-    note(DOMAIN_DRIVER, driver_launches, COUNT(driver_launches), CALL_LAUNCHES);
-    note(DOMAIN_DRIVER, driver_graphs, COUNT(driver_graphs), CALL_LAUNCHES_GRAPH);
-    note(DOMAIN_RUNTIME, runtime_launches, COUNT(runtime_launches), CALL_LAUNCHES);
-    note(DOMAIN_RUNTIME, runtime_graphs, COUNT(runtime_graphs), CALL_LAUNCHES_GRAPH);
-    ENABLE(driver_launches, DOMAIN_DRIVER);
-    ENABLE(driver_graphs, DOMAIN_DRIVER);
-    ENABLE(runtime_launches, DOMAIN_RUNTIME);
-    ENABLE(runtime_graphs, DOMAIN_RUNTIME);
-    ENABLE_RANGES(driver_copies, DOMAIN_DRIVER);
-    ENABLE_RANGES(runtime_copies, DOMAIN_RUNTIME);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        uint16_t domain = functions[i].domain, call = functions[i].call;
+        for (uint32_t function = functions[i].first; function <= functions[i].last; function++) {
+            calls[domain][function] = (uint8_t)call;
+            bool is_enabled = cupti->enable_callback(1, subscriber, domain, function) == CUPTI_OK;
+            is_any |= is_enabled && call != COPIES;
+        }
+    }
     return is_any;
 }

@@ -54,21 +54,19 @@ static void take(const struct extension_event *event)
 
 static void put_state(uint64_t run_start_ns)
 {
-    const struct gpu_totals *all = &gpu_totals;
-    const uint64_t *const totals[] = {&all->launches, &all->graph_launches, &all->kernels,    &all->graph_kernels,
-                                      &all->dropped,  &all->lost,           &all->incomplete, &all->late_ns};
+    const uint64_t *totals = (const void *)&gpu_totals;
     uint64_t left_out;
     struct buffer record = {0};
     buffer_varint(&record, __atomic_load_n(&state, __ATOMIC_RELAXED));
     buffer_varint(&record, gpu_version);
     buffer_varint(&record, SLOT_NS);
     buffer_varint(&record, launches_per_path());
-    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
-        buffer_varint(&record, __atomic_load_n(totals[i], __ATOMIC_RELAXED));
+    for (size_t i = 0; i < sizeof gpu_totals / sizeof *totals; i++)
+        buffer_varint(&record, __atomic_load_n(&totals[i], __ATOMIC_RELAXED));
     buffer_varint(&record, run_start_ns % SLOT_NS);
     if (trace_left_out(&left_out))
         buffer_varint(&record, left_out);
-    put_record(&image, RECORD_STATE, &record);
+    buffer_record(&image, RECORD_STATE, &record);
     buffer_free(&record);
 }
 

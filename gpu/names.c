@@ -82,7 +82,7 @@ static void kernels_put(struct buffer *out)
         buffer_varint(&record, names[written].length);
         buffer_bytes(&record, text.data + names[written].start, names[written].length);
     }
-    put_record(out, RECORD_NAMES, &record);
+    buffer_record(out, RECORD_NAMES, &record);
     buffer_free(&record);
 }
 
@@ -106,8 +106,7 @@ static void devices_put(struct buffer *out)
         buffer_text(&record, devices[device].name);
         devices[device].is_new = false;
     }
-    if (record.length > 0)
-        put_record(out, RECORD_DEVICES, &record);
+    buffer_record(out, RECORD_DEVICES, &record);
     buffer_free(&record);
 }
 

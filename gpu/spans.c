@@ -149,7 +149,7 @@ static void add_overlap(enum overlap what, uint64_t start_ns, uint64_t end_ns)
 
 void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
 {
-    device = device < MOST_DEVICES ? device : MOST_DEVICES - 1;
+    device = device_lane(device);
     add_to(&lanes[device], SUM_BUSY, device, 0, start_ns, end_ns);
     add(stream_of(device, stream), start_ns, end_ns);
     add_overlap(ANY_DEVICE, start_ns, end_ns);

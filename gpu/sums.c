@@ -78,8 +78,7 @@ void sums_put(struct buffer *out, uint64_t run_start_ns)
         for (uint32_t i = 0; i < capacity; i++)
             if (sums[i].count != 0 && sums[i].key.kind == kind)
                 put_sum(&rows, &sums[i], run_start_ns / SLOT_NS);
-        if (rows.length > 0)
-            put_record(out, FIRST_SUM_RECORD + kind, &rows);
+        buffer_record(out, FIRST_SUM_RECORD + kind, &rows);
     }
     buffer_free(&rows);
     if (used > 0)

@@ -102,8 +102,8 @@ void trace_put(struct buffer *out, uint64_t run_start_ns)
     buffer_bytes(&head, key_rows.data, key_rows.length);
     bool is_whole = !head.failed && !key_rows.failed && !rows.failed;
     if (is_whole) {
-        put_record(out, RECORD_KEYS, &head);
-        put_record(out, RECORD_TRACE, &rows);
+        buffer_record(out, RECORD_KEYS, &head);
+        buffer_record(out, RECORD_TRACE, &rows);
         bytes_left -= used < bytes_left ? used : bytes_left;
         key_rows.length = rows.length = 0;
     } else {

@@ -243,7 +243,8 @@ void io_put_counts(struct buffer *out)
     struct buffer record = {0};
     for (struct io_thread *thread = __atomic_load_n(&records, __ATOMIC_ACQUIRE); thread != NULL; thread = thread->next)
         take_thread(thread, &record, put);
-    put_record(out, RECORD_COUNTS, &record);
+    buffer_record(out, RECORD_COUNTS, &record);
+    buffer_free(&record);
 }
 
 void io_counts_after_fork(void)

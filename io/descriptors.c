@@ -201,7 +201,8 @@ void descriptor_put_names(struct buffer *out)
         buffer_varint(&record, names[written].length);
         buffer_bytes(&record, text + names[written].start, names[written].length);
     }
-    put_record(out, RECORD_NAMES, &record);
+    buffer_record(out, RECORD_NAMES, &record);
+    buffer_free(&record);
 }
 
 void descriptors_after_fork(void)

@@ -92,6 +92,16 @@ void buffer_zigzag(struct buffer *buffer, int64_t value)
     buffer_varint(buffer, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
 }
 
+void buffer_record(struct buffer *buffer, uint64_t type, const struct buffer *record)
+{
+    buffer->failed |= record->failed;
+    if (record->length == 0)
+        return;
+    buffer_varint(buffer, type);
+    buffer_varint(buffer, record->length);
+    buffer_bytes(buffer, record->data, record->length);
+}
+
 void buffer_text(struct buffer *buffer, const char *text)
 {
     buffer_bytes(buffer, text, strlen(text));

@@ -104,19 +104,13 @@ static void add(const void *header)
     const void *record = field_pointer(header, HEADER_RECORD);
     if (record == NULL || field_u32(header, HEADER_CATEGORY) != CATEGORY_TRACING)
         return;
-    switch (field_u32(header, HEADER_KIND)) {
-    case TRACING_KERNEL:
+    uint32_t kind = field_u32(header, HEADER_KIND);
+    if (kind == TRACING_KERNEL)
         add_kernel(record);
-        break;
-    case TRACING_COPY:
+    else if (kind == TRACING_COPY)
         add_copy(record);
-        break;
-    case TRACING_HIP_CALL:
+    else if (kind == TRACING_HIP_CALL)
         add_wait(record);
-        break;
-    default:
-        break;
-    }
 }
 
 void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffer, const void **headers, size_t count,

@@ -33,7 +33,7 @@ enum gpu_state {
 /* Path of a launch: nodes of the stream, or one of these. */
 enum { NODE_UNKNOWN = 0, NODE_UNSAMPLED = UINT32_MAX };
 
-/* Totals since the recording began. Atomic. */
+/* Totals since the recording began, in the order of the format. Atomic. */
 struct gpu_totals {
     uint64_t launches, graph_launches; /* calls */
     uint64_t kernels, graph_kernels;   /* records */
@@ -85,6 +85,12 @@ static inline const void *field_pointer(const void *record, size_t offset)
     return (const void *)(uintptr_t)field_u64(record, offset);
 }
 
+/* Return the lane of a device: the last one stands for all others. */
+static inline uint16_t device_lane(uint32_t device)
+{
+    return (uint16_t)(device < MOST_DEVICES ? device : MOST_DEVICES - 1);
+}
+
 /* names.c: numbers of kernels' names (0: no name, 1: all others), and the names of devices. Each is written once. Under
  * the lock. */
 uint32_t kernel_name(const char *name);
@@ -110,14 +116,6 @@ static inline uint32_t sum_key_hash(const struct sum_key *key)
 {
     uint64_t hash = key->slot * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->node << 32 | key->what);
     return (uint32_t)(((hash ^ ((uint64_t)key->device << 16 | key->kind)) * 0xff51afd7ed558ccdu) >> 32);
-}
-/* Append a record to an image. */
-static inline void put_record(struct buffer *out, uint32_t type, const struct buffer *record)
-{
-    buffer_varint(out, type);
-    buffer_varint(out, record->length);
-    buffer_bytes(out, record->data, record->length);
-    out->failed |= record->failed;
 }
 /* Return the number of a path in records. */
 static inline uint64_t node_number(uint32_t node)

@@ -52,14 +52,11 @@ struct queue {
 /* Queues. Under the lock. */
 /* Return a queue, or NULL: it is unknown. */
 struct queue *queue_find(cl_command_queue handle);
-/* Return a queue that was created, cleared except for its commands; NULL: there are too many. */
-struct queue *queue_add(cl_command_queue handle);
 /* Return the queues in use, one after the other; the first for NULL, NULL after the last. */
 struct queue *queue_next(const struct queue *queue); /* may be read without the lock: queues keep their places */
-/* Return the number of a device; `is_new`: its name is not known. */
-uint16_t queue_lane(cl_device_id device, bool *is_new);
-/* Learn the name of a new device. Takes the lock itself. */
-void queue_name_device(cl_device_id device, uint16_t lane);
+/* Learn a queue that was created, with the program's list of properties. Takes the lock itself. */
+void queue_learn(cl_command_queue handle, cl_device_id device, cl_command_queue_properties properties,
+                 const cl_ulong *asked, size_t asked_count, bool is_hidden);
 /* Learn a queue that was created by an extension's function. Takes the lock itself. */
 void queue_adopt(cl_command_queue handle);
 
@@ -86,6 +83,18 @@ uint32_t inboxes_put(const struct command *command);
  * Under the lock. */
 bool inboxes_take(bool (*take)(const struct command *command), struct command *refused);
 uint64_t inboxes_oldest_ns(void); /* as commands_oldest_ns */
+
+/* Answer a query as OpenCL's functions do. */
+static inline cl_int put_info(const void *from, size_t bytes, size_t size, void *value, size_t *actual)
+{
+    if (value != NULL && size < bytes)
+        return OPENCL_INVALID_VALUE;
+    if (value != NULL)
+        memcpy(value, from, bytes);
+    if (actual != NULL)
+        *actual = bytes;
+    return OPENCL_OK;
+}
 
 /* work_calls.c, queue_calls.c: put this layer's functions into its table, where there is one below. */
 void work_calls_put(void **table, size_t count);

@@ -14,17 +14,6 @@
 static const char name[] = "incprof";
 static void *table[MOST_FUNCTIONS];
 
-static cl_int put_info(const void *from, size_t bytes, size_t size, void *value, size_t *actual)
-{
-    if (value != NULL && size < bytes)
-        return OPENCL_INVALID_VALUE;
-    if (value != NULL)
-        memcpy(value, from, bytes);
-    if (actual != NULL)
-        *actual = bytes;
-    return OPENCL_OK;
-}
-
 EXPORT cl_int clGetLayerInfo(cl_uint what, size_t size, void *value, size_t *actual)
 {
     const cl_uint version = LAYER_API_VERSION_100;

@@ -7,26 +7,6 @@
 
 #define END_OF_PROPERTIES 0
 
-static void created(cl_command_queue handle, cl_device_id device, cl_command_queue_properties properties,
-                    const cl_ulong *asked, size_t asked_count, bool is_hidden)
-{
-    uint16_t lane = 0;
-    bool is_new = false;
-    uint64_t mask = gpu_lock();
-    struct queue *queue = queue_add(handle);
-    if (queue != NULL) {
-        lane = queue->lane = queue_lane(device, &is_new);
-        queue->is_profiled = is_hidden || (properties & QUEUE_PROFILING) != 0;
-        queue->is_hidden = is_hidden;
-        queue->is_out_of_order = (properties & QUEUE_OUT_OF_ORDER) != 0;
-        queue->asked_count = (uint16_t)asked_count;
-        memcpy(queue->asked, asked, asked_count * sizeof *asked);
-    }
-    gpu_unlock(mask);
-    if (is_new)
-        queue_name_device(device, lane);
-}
-
 static bool is_left_alone(cl_command_queue_properties properties)
 {
     return !gpu_is_recording() || (properties & (QUEUE_PROFILING | QUEUE_ON_DEVICE)) != 0;
@@ -44,7 +24,7 @@ static cl_command_queue create_queue(cl_context context, cl_device_id device, cl
     if (queue == NULL)
         queue = next(context, device, properties, error);
     if (queue != NULL && gpu_is_recording())
-        created(queue, device, properties, (const cl_ulong[]){0}, 0, is_hidden);
+        queue_learn(queue, device, properties, NULL, 0, is_hidden);
     return queue;
 }
 
@@ -90,7 +70,7 @@ static cl_command_queue create_queue_with_properties(cl_context context, cl_devi
     if (queue == NULL)
         queue = next(context, device, properties, error);
     if (queue != NULL && count > 0 && gpu_is_recording() && (flags & QUEUE_ON_DEVICE) == 0)
-        created(queue, device, flags, properties, properties != NULL ? count : 0, is_hidden);
+        queue_learn(queue, device, flags, properties, properties != NULL ? count : 0, is_hidden);
     return queue;
 }
 
@@ -161,13 +141,7 @@ static cl_int get_queue_info(cl_command_queue queue, cl_uint name, size_t size, 
     size_t bytes = copy.asked_count * sizeof *copy.asked;
     if (result != OPENCL_OK && NEXT_CL(clGetCommandQueueInfo)(queue, name, 0, NULL, NULL) != OPENCL_OK)
         return result;
-    if (value != NULL && size < bytes)
-        return OPENCL_INVALID_VALUE;
-    if (value != NULL)
-        memcpy(value, copy.asked, bytes);
-    if (actual != NULL)
-        *actual = bytes;
-    return OPENCL_OK;
+    return put_info(copy.asked, bytes, size, value, actual);
 }
 
 static cl_int set_queue_property(cl_command_queue handle, cl_command_queue_properties properties, cl_bool enable,

@@ -29,7 +29,8 @@ struct queue *queue_find(cl_command_queue handle)
     return NULL;
 }
 
-struct queue *queue_add(cl_command_queue handle)
+/* Return a queue that was created, cleared except for its commands; NULL: there are too many. */
+static struct queue *add(cl_command_queue handle)
 {
     struct queue *found = NULL;
     uint32_t at = place_of(handle);
@@ -67,7 +68,8 @@ struct queue *queue_next(const struct queue *queue)
     return number < __atomic_load_n(&used, __ATOMIC_ACQUIRE) ? &queues[places[number]] : NULL;
 }
 
-uint16_t queue_lane(cl_device_id device, bool *is_new)
+/* Return the number of a device; `is_new`: its name is not known. */
+static uint16_t lane_of(cl_device_id device, bool *is_new)
 {
     uint16_t lane = 0;
     while (lane < MOST_DEVICES - 1 && devices[lane] != NULL && devices[lane] != device)
@@ -78,7 +80,7 @@ uint16_t queue_lane(cl_device_id device, bool *is_new)
     return lane;
 }
 
-void queue_name_device(cl_device_id device, uint16_t lane)
+static void learn_name(cl_device_id device, uint16_t lane)
 {
     char name[MOST_TEXT] = "";
     if (NEXT_CL(clGetDeviceInfo)(device, OPENCL_DEVICE_NAME, sizeof name - 1, name, NULL) != OPENCL_OK)
@@ -88,22 +90,32 @@ void queue_name_device(cl_device_id device, uint16_t lane)
     gpu_unlock(mask);
 }
 
+void queue_learn(cl_command_queue handle, cl_device_id device, cl_command_queue_properties properties,
+                 const cl_ulong *asked, size_t asked_count, bool is_hidden)
+{
+    uint16_t lane = 0;
+    bool is_new = false;
+    uint64_t mask = gpu_lock();
+    struct queue *queue = add(handle);
+    if (queue != NULL) {
+        lane = queue->lane = lane_of(device, &is_new);
+        queue->is_profiled = is_hidden || (properties & QUEUE_PROFILING) != 0;
+        queue->is_hidden = is_hidden;
+        queue->is_out_of_order = (properties & QUEUE_OUT_OF_ORDER) != 0;
+        queue->asked_count = (uint16_t)asked_count;
+        for (size_t i = 0; i < asked_count; i++)
+            queue->asked[i] = asked[i];
+    }
+    gpu_unlock(mask);
+    if (is_new)
+        learn_name(device, lane);
+}
+
 void queue_adopt(cl_command_queue handle)
 {
     cl_command_queue_properties properties = 0;
     cl_device_id device = NULL;
-    uint16_t lane = 0;
-    bool is_new = false;
     NEXT_CL(clGetCommandQueueInfo)(handle, QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
     NEXT_CL(clGetCommandQueueInfo)(handle, QUEUE_DEVICE, sizeof device, &device, NULL);
-    uint64_t mask = gpu_lock();
-    struct queue *queue = queue_find(handle) == NULL ? queue_add(handle) : NULL;
-    if (queue != NULL) {
-        lane = queue->lane = queue_lane(device, &is_new);
-        queue->is_profiled = (properties & QUEUE_PROFILING) != 0;
-        queue->is_out_of_order = (properties & QUEUE_OUT_OF_ORDER) != 0;
-    }
-    gpu_unlock(mask);
-    if (is_new)
-        queue_name_device(device, lane);
+    queue_learn(handle, device, properties, NULL, 0, false);
 }

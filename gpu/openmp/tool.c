@@ -39,11 +39,6 @@ static __thread struct {
     int device;
 } now;
 
-static uint16_t lane_of(int device)
-{
-    return (uint16_t)(device < MOST_DEVICES ? device : MOST_DEVICES - 1);
-}
-
 /* Return the number of the name of the region at a return address; OpenMP gives it no name. Under the lock. */
 static uint32_t region_name(const void *code)
 {
@@ -62,7 +57,8 @@ static uint32_t region_name(const void *code)
 
 static void note(int endpoint, int device, enum sum_kind kind, uint32_t what, uint64_t bytes)
 {
-    if (!gpu_is_recording() || device < 0 || __atomic_load_n(&devices[lane_of(device)], __ATOMIC_RELAXED) == 0)
+    if (!gpu_is_recording() || device < 0 ||
+        __atomic_load_n(&devices[device_lane((uint32_t)device)], __ATOMIC_RELAXED) == 0)
         return;
     bool is_kernel = kind == SUM_KERNEL;
     if (endpoint == BEGINS) {
@@ -76,7 +72,7 @@ static void note(int endpoint, int device, enum sum_kind kind, uint32_t what, ui
                                .end_ns = monotonic_ns(),
                                .bytes = bytes,
                                .correlation = now.correlation,
-                               .device = lane_of(device),
+                               .device = device_lane((uint32_t)device),
                                .kind = (uint16_t)kind};
     now.start_ns = 0;
     gpu_count(&gpu_totals.kernels, is_kernel);
@@ -93,7 +89,7 @@ static void note(int endpoint, int device, enum sum_kind kind, uint32_t what, ui
 static void on_device(int device, const char *type)
 {
     if (device >= 0 && type != NULL && strncmp(type, "generic", 7) == 0)
-        __atomic_store_n(&devices[lane_of(device)], IS_UNNAMED, __ATOMIC_RELAXED);
+        __atomic_store_n(&devices[device_lane((uint32_t)device)], IS_UNNAMED, __ATOMIC_RELAXED);
 }
 
 static void on_target(int kind, int endpoint, int device, void *task, void *target_task, void *target, const void *code)

@@ -265,10 +265,7 @@ static void put_record(struct buffer *out, uint64_t type, const uint64_t *values
     text.failed = false;
     for (int i = 0; i < count; i++)
         buffer_varint(&text, values[i]);
-    buffer_varint(out, type);
-    buffer_varint(out, text.length);
-    buffer_bytes(out, text.data, text.length);
-    out->failed = out->failed || text.failed;
+    buffer_record(out, type, &text);
 }
 
 static bool is_zero(const struct totals *totals)

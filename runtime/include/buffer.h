@@ -26,6 +26,8 @@ void buffer_u32(struct buffer *buffer, uint32_t value);
 void buffer_u64(struct buffer *buffer, uint64_t value);
 void buffer_varint(struct buffer *buffer, uint64_t value);
 void buffer_zigzag(struct buffer *buffer, int64_t value);
+/* Append a record of an image, unless it is empty: its type, its length, and what it contains. */
+void buffer_record(struct buffer *buffer, uint64_t type, const struct buffer *record);
 void buffer_text(struct buffer *buffer, const char *text);
 void buffer_decimal(struct buffer *buffer, uint64_t value);
 /* Append a decimal number given in billionths, as in 0.010000000 for 10 000 000. */

@@ -79,40 +79,38 @@ def test_offsets_and_values_are_those_of_the_headers(tmp_path: Path) -> None:
 
 def check_copy_callbacks(headers: Path) -> None:
     """Check that the ranges in gpu/cupti_launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
-    text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     for domain in ("driver", "runtime"):
-        found = re.search(rf"{domain}_copies\[\]\[2\] = ([^;]*);", text)
-        assert found is not None
-        ours = {
-            number
-            for first, last in re.findall(r"{(\d+), (\d+)}", found[1])
-            for number in range(int(first), int(last) + 1)
-        }
+        ours = {*callbacks(domain, "COPIES")}
         header = (headers / f"cupti_{domain}_cbid.h").read_text()
         theirs = {int(number): name for name, number in re.findall(r"(\w+_CBID_cu\w+) *= (\d+),", header)}
         assert ours == {number for number, name in theirs.items() if re.search(r"CBID_cu(da|64)?Mem(cpy|set)", name)}
 
 
+def callbacks(domain: str, call: str) -> list[int]:
+    """Return the numbers of a domain's functions in gpu/cupti_launches.c that do this."""
+    text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
+    ranges = re.findall(rf"{{DOMAIN_{domain.upper()}, {call}, (\d+), (\d+)}}", text)
+    return [number for first, last in ranges for number in range(int(first), int(last) + 1)]
+
+
 def launch_callbacks() -> tuple[list[int], list[str]]:
     """Return the numbers in gpu/cupti_launches.c, and NVIDIA's names for them."""
-    text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     names = {
-        "driver_launches": [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
+        ("driver", "LAUNCHES"): [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
             "Launch", "LaunchGrid", "LaunchGridAsync", "LaunchKernel", "LaunchKernel_ptsz", "LaunchCooperativeKernel",
             "LaunchCooperativeKernel_ptsz", "LaunchKernelEx", "LaunchKernelEx_ptsz")],
-        "driver_graphs": [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in ("GraphLaunch", "GraphLaunch_ptsz")],
-        "runtime_launches": [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
+        ("driver", "LAUNCHES_GRAPH"): [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
+            "GraphLaunch", "GraphLaunch_ptsz")],
+        ("runtime", "LAUNCHES"): [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
             "Launch_v3020", "LaunchKernel_v7000", "Launch_ptsz_v7000", "LaunchKernel_ptsz_v7000",
             "LaunchCooperativeKernel_v9000", "LaunchCooperativeKernel_ptsz_v9000", "LaunchKernelExC_v11060",
             "LaunchKernelExC_ptsz_v11060")],
-        "runtime_graphs": [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
+        ("runtime", "LAUNCHES_GRAPH"): [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
             "GraphLaunch_v10000", "GraphLaunch_ptsz_v10000")],
     }  # fmt: skip
     numbers = list[int]()
-    for array, expected in names.items():
-        found = re.search(rf"{array}\[\] = {{([^}}]*)}}", text)
-        assert found is not None
-        own = [int(number) for number in found[1].split(",")]
+    for (domain, call), expected in names.items():
+        own = callbacks(domain, call)
         assert len(own) == len(expected)
         numbers += own
     return numbers, [name for expected in names.values() for name in expected]
