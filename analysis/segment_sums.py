@@ -339,12 +339,12 @@ def chi2_quantile(dof: FloatArray, z: float) -> FloatArray:
     return result
 
 
-def local_shares(x: FloatArray, ticks: FloatArray, enough: float = ENOUGH_TICKS) -> FloatArray:
+def local_shares(x: FloatArray, ticks: FloatArray) -> FloatArray:
     """Return x (n, d) averaged over neighbours until there are about 50 ticks behind each row.
 
     The scatter of an interval is estimated from its shares; those of five ticks are too coarse for that.
     """
-    half = int(np.ceil(enough / max(float(np.median(ticks)), 1.0))) // 2
+    half = int(np.ceil(ENOUGH_TICKS / max(float(np.median(ticks)), 1.0))) // 2
     if half == 0:
         return x
     total = np.vstack([np.zeros(x.shape[1]), np.cumsum(x * ticks[:, None], axis=0)])

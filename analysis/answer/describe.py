@@ -21,16 +21,16 @@ TOP_FUNCTIONS = 10
 
 
 def top_functions(
-    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, estimates: SampledCalls | None = None
+    profile: IntervalProfile, members: IntArray, estimates: SampledCalls | None = None
 ) -> tuple[FunctionShare, ...]:
     """Return the functions with the most self time in some intervals, largest first.
 
-    seen: estimates of calls from samples, where calls were not counted.
+    estimates: estimates of calls from samples, where calls were not counted.
     """
     estimate = estimates.of(members) if estimates is not None else _no_calls if profile.counted else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
     calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
-    order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
+    order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:TOP_FUNCTIONS]
     total = float(self_s.sum())
     return tuple(
         FunctionShare(
@@ -287,14 +287,14 @@ class HotAnswer:
     files: tuple[HotFile, ...]
 
 
-def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float = LEFT_PCT) -> HotCalls:
+def hot_calls(profile: IntervalProfile, counting: Counting) -> HotCalls:
     """Return the fewest functions with most calls whose exclusion lowers the cost of counting to a percentage."""
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     program_s = program_seconds(profile)
     functions: list[HotFunction] = []
     remaining_pct = counting.pct
     for index in np.argsort(-calls, kind="stable").tolist():
-        if remaining_pct <= left_pct or not calls[index]:
+        if remaining_pct <= LEFT_PCT or not calls[index]:
             break
         seconds = float(calls[index]) * counting.call_s
         pct = 100.0 * seconds / program_s

@@ -100,15 +100,15 @@ def make_fit(x: FloatArray, labels: IntArray, stability: float = 1.0) -> Fit:
     return Fit(k, labels, centers, float(((x - centers[labels]) ** 2).sum()), stability)
 
 
-def principal(x: FloatArray, most: int = PRINCIPAL) -> FloatArray:
-    """Return x (n, d) along its `most` axes of largest variance; x itself if d is not larger.
+def principal(x: FloatArray) -> FloatArray:
+    """Return x (n, d) along its PRINCIPAL axes of largest variance; x itself if d is not larger.
 
     Eight clusters differ along at most seven axes, which carry far more variance than the noise on the others.
     """
-    if x.shape[1] <= most:
+    if x.shape[1] <= PRINCIPAL:
         return x
     centered = x - x.mean(axis=0)
-    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :most]
+    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :PRINCIPAL]
     return np.ascontiguousarray(centered @ axes)
 
 
@@ -228,11 +228,11 @@ def _misfits(x: FloatArray, fit: Fit, noise: FloatArray) -> int:
     return int(np.count_nonzero(distance > limit))
 
 
-def best_silhouette(scores: Sequence[KScore], least: float = WEAK) -> int:
+def best_silhouette(scores: Sequence[KScore]) -> int:
     """Return the k with the highest silhouette, or 1 if no k separates the intervals well."""
     best = _largest({s.k: s.silhouette for s in scores})
     value = scores[best - 1].silhouette if best is not None else None
-    return best if best is not None and value is not None and value >= least else 1
+    return best if best is not None and value is not None and value >= WEAK else 1
 
 
 def _largest(values: dict[int, float | None]) -> int | None:

@@ -66,15 +66,13 @@ class SymbolTable:
         return np.where(inside, self.owner[index], NOWHERE)
 
 
-def build_table(
-    address: AddressArray, size: AddressArray, limit: AddressArray, names: list[bytes], *, fortran: bool = False
-) -> SymbolTable:
+def build_table(address: AddressArray, size: AddressArray, limit: AddressArray, names: list[bytes]) -> SymbolTable:
     """Build a table from symbols with distinct ascending addresses, all shape (f,).
 
     limit: where each symbol's section ends, which bounds symbols without a size.
     """
     name_end = np.cumsum([len(name) for name in names], dtype=np.int64)
-    return table_of(address, size, limit, b"".join(names), name_end, fortran=fortran)
+    return table_of(address, size, limit, b"".join(names), name_end, fortran=False)
 
 
 def table_of(

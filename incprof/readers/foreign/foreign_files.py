@@ -33,7 +33,7 @@ HOSTILE = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 Answer = TypeVar("Answer")
 
 
-def file_contents(path: str, most: int = MOST_BYTES) -> bytes:
+def file_contents(path: str) -> bytes:
     """Return the contents of a file, unpacked.
 
     Raises: NoDataError if it cannot be read, is damaged, or is larger.
@@ -41,12 +41,14 @@ def file_contents(path: str, most: int = MOST_BYTES) -> bytes:
     try:
         with unpacked(path) as source:
             data = bytearray()
-            while len(data) <= most and (piece := source.read(PIECE)):
+            while len(data) <= MOST_BYTES and (piece := source.read(PIECE)):
                 data += piece
     except UNPACKING as error:
         raise NoDataError(f"{path}: damaged: it cannot be unpacked to its end") from error
-    if len(data) > most:
-        raise NoDataError(f"{path}: larger than {most >> 20} MiB, and has to be read as a whole: import a part of it")
+    if len(data) > MOST_BYTES:
+        raise NoDataError(
+            f"{path}: larger than {MOST_BYTES >> 20} MiB, and has to be read as a whole: import a part of it"
+        )
     return bytes(data)
 
 

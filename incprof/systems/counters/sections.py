@@ -12,7 +12,7 @@ from incprof.analysis.views.tracks import TimeBins
 from incprof.model import FloatArray
 from incprof.model.section import Amount, CardPart, Column, Lane, Section, Table, edges_of
 from incprof.report.render.json import fields, rounded
-from incprof.report.words.display_names import SHORT, Names, clean
+from incprof.report.words.display_names import SHORT, clean
 from incprof.report.words.formatting import SIMULATED, count, duration, joules, percent, rate
 from incprof.study.run_counters import SampledCounters
 from incprof.study.study import Study
@@ -225,12 +225,12 @@ def _notes(by_phase: CountersByPhase) -> list[str]:
     return out
 
 
-def energy_line(by_phase: CountersByPhase, phase: PhaseCounters, names: Names = SHORT) -> str | None:
+def energy_line(by_phase: CountersByPhase, phase: PhaseCounters) -> str | None:
     """Return the energy of the steps of a phase; None if no step has any."""
     if not phase.steps:
         return None
     each = [
-        f"{names(step.function)} {joules(step.energy_j)} a call ({count(step.calls, 'call')})" for step in phase.steps
+        f"{SHORT(step.function)} {joules(step.energy_j)} a call ({count(step.calls, 'call')})" for step in phase.steps
     ]
     return f"energy of steps{_mark(by_phase, 'energy_j')}: {', '.join(each)}"
 

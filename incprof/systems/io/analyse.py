@@ -147,11 +147,6 @@ class PhaseIo:
     divided: float
     calls: PhaseCalls | None = None
 
-    @property
-    def operations(self) -> float:
-        """Number of calls that read or write."""
-        return self.reads + self.writes
-
 
 def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, result: PhaseResult) -> list[PhaseIo]:
     """Return what each phase has read and written."""

@@ -13,7 +13,7 @@ from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows, unzigzag
 from incprof.readers.stream.interval_images import ALLOCATIONS, IntervalImage, interval_images
 
-MAPPING, CERTAIN, CONTINUED = 1, 2, 4
+CERTAIN, CONTINUED = 2, 4
 FLAG_BITS = 3
 RECORDED, OWN_ALLOCATOR = range(2)
 HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 7, 7, 2
@@ -40,7 +40,6 @@ class Allocations:
         weight: (a,) bytes that the allocation stands for.
         group: (a,) allocations whose weights were calibrated together have the same number; -1: not calibrated.
         consumed: (a,) bytes that its thread has allocated since the thread's previous one, itself included.
-        is_mapping: (a,) whether mmap made it, or mremap.
         is_remainder: (a,) whether it is what is left of a mapping, a part of which was unmapped.
         mean: (a,) bytes between two recorded allocations; 0 for those recorded for their size.
         end_s: (r,) ends of the intervals.
@@ -60,7 +59,6 @@ class Allocations:
     weight: FloatArray
     group: IntArray
     consumed: FloatArray
-    is_mapping: BoolArray
     is_remainder: BoolArray
     mean: FloatArray
     end_s: FloatArray
@@ -149,7 +147,6 @@ def _combine(allocated: Signed, freed: Signed, end_s: FloatArray, headers: Float
         weight=weight,
         group=group,
         consumed=consumed,
-        is_mapping=(flags & MAPPING) != 0,
         is_remainder=is_remainder,
         mean=mean,
         end_s=end_s,

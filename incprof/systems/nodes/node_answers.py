@@ -354,8 +354,8 @@ class NodeOverlay:
         UsageError: the node, or the start time of the run, is unknown.
     """
 
-    def __init__(self, study: Study, text: str, alphabet: Alphabet | None = None):
-        """Read FILE or FILE+METER. alphabet: None: learn one from these files."""
+    def __init__(self, study: Study, text: str):
+        """Read FILE or FILE+METER, and learn an alphabet from these files."""
         series = _node(study, text)
         start = study.profile.metadata.raw.get("start_unix_ns")
         if not isinstance(start, int) or start <= 0:
@@ -364,7 +364,7 @@ class NodeOverlay:
         if series.times[-1] <= self._ends[0] or series.times[0] >= self._ends[-1]:
             raise NoDataError(f"{text} does not overlap the run in time: give counters sampled during it")
         self._study = study
-        self.alphabet = alphabet or learn([series], [study.profile.metadata.app])
+        self.alphabet = learn([series], [study.profile.metadata.app])
         self.node: NodeStates = decoded(series, self.alphabet)
 
     @property

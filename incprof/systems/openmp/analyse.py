@@ -45,7 +45,7 @@ class RegionCode:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop, and its state at `at_s`. Times are in seconds since the start of the run.
+    """A loop, and its latest state. Times are in seconds since the start of the run.
 
     Attributes:
         id: Number in this process.
@@ -56,7 +56,6 @@ class Loop:
         hash: Hash of its content.
         functions: Indices of the functions of an iteration, in order (the first 64); those of an inner loop once.
         longest_period: Greatest number of parallel regions in an iteration.
-        at_s: Time of this state.
         episodes: Number of episodes.
         iterations: Number of complete iterations.
         expected: Number of iterations announced by the program, 0 if none.
@@ -79,7 +78,6 @@ class Loop:
     hash: str
     functions: tuple[int, ...]
     longest_period: int = 0
-    at_s: float = 0.0
     episodes: int = 0
     iterations: int = 0
     expected: int = 0

@@ -150,7 +150,6 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
 
     return replace(
         loop,
-        at_s=seconds("at"),
         period=_number(record.get("period", loop.period)),
         longest_period=_number(record.get("longest_period", loop.period)),
         depth=_number(record.get("depth", loop.depth)),

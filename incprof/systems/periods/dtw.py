@@ -110,10 +110,10 @@ def bounds(packed: Pack, left: IntArray, right: IntArray, *, squared: bool = Fal
     return out
 
 
-def matrix(packed: Pack, *, squared: bool = False, threads: int | None = None) -> FloatArray:
+def matrix(packed: Pack, *, threads: int | None = None) -> FloatArray:
     """Return the distances of all pairs in scipy's condensed order, shape (n (n - 1) / 2,)."""
     left, right = np.triu_indices(len(packed), 1)
-    return distances(packed, left, right, squared=squared, threads=threads)
+    return distances(packed, left, right, threads=threads)
 
 
 def pointers(packed: Pack) -> tuple[Any, Any, Any]:

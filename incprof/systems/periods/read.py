@@ -35,7 +35,7 @@ from incprof.study.heartbeat_files import Filters, load, selected, summaries
 from incprof.study.phase_options import Libs, Listener
 
 
-def read_series(path: str, request: SeriesRequest, stdin: TextIO | None = None) -> Series:
+def read_series(path: str, request: SeriesRequest) -> Series:
     """Read a series from a file: .npy, .parquet, `perf stat -I`, or a table of text; "-" is standard input.
 
     Raises:
@@ -44,7 +44,7 @@ def read_series(path: str, request: SeriesRequest, stdin: TextIO | None = None) 
         IncprofError: pyarrow is needed and not installed.
     """
     if path == "-":
-        return read_text(stdin or _standard_input(), "stdin", request)
+        return read_text(_standard_input(), "stdin", request)
     if not Path(path).exists():
         raise NoDataError(f"{path}: no such file")
     if Path(path).suffix == ".npy":

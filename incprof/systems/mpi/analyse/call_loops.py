@@ -95,11 +95,10 @@ class _Episodes:
 class LoopFinder:
     """Finds the loops in one sequence."""
 
-    def __init__(self, events: IntArray, longest: int = LONGEST) -> None:
-        """Initialise. events: (n,) kinds from 0. longest: greatest length of an iteration, in items."""
+    def __init__(self, events: IntArray) -> None:
+        """Initialise. events: (n,) kinds from 0."""
         self._now = _Items(events.astype(np.int64), np.arange(len(events) + 1, dtype=np.int64))
         self._kinds = int(events.max(initial=-1)) + 1
-        self._longest = longest
         self._loops: dict[tuple[int, ...], int] = {}
         self._episodes: list[_Episodes] = []
         self._steps: list[tuple[int, ...]] = []
@@ -107,7 +106,7 @@ class LoopFinder:
     def find(self) -> Loops:
         """Find all loops, shortest first: an outer loop appears once those inside it have become one item each."""
         period, hashes = 1, Hashes(self._now.items)
-        while period <= min(self._longest, len(self._now.items) // 2):
+        while period <= min(LONGEST, len(self._now.items) // 2):
             repeats = repeats_of(self._now.items, hashes, period)
             if repeats:
                 number = self._numbers_of(repeats)
