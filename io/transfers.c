@@ -54,136 +54,57 @@ DECLARE_NEXT(dup2);
 DECLARE_NEXT(dup3);
 DECLARE_NEXT(fcntl);
 
-EXPORT ssize_t read(int fd, void *to, size_t bytes)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(read)(fd, to, bytes));
-}
-
-EXPORT ssize_t write(int fd, const void *from, size_t bytes)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(write)(fd, from, bytes));
-}
-
-EXPORT ssize_t pread(int fd, void *to, size_t bytes, off_t at)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(pread)(fd, to, bytes, at));
-}
-
-EXPORT ssize_t pread64(int fd, void *to, size_t bytes, off64_t at)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(pread)(fd, to, bytes, at));
-}
-
-EXPORT ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwrite)(fd, from, bytes, at));
-}
-
-EXPORT ssize_t pwrite64(int fd, const void *from, size_t bytes, off64_t at)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwrite)(fd, from, bytes, at));
-}
-
-EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(readv)(fd, pieces, count));
-}
-
-EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(writev)(fd, pieces, count));
-}
-
-EXPORT ssize_t preadv(int fd, const struct iovec *pieces, int count, off_t at)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(preadv)(fd, pieces, count, at));
-}
-
-EXPORT ssize_t preadv64(int fd, const struct iovec *pieces, int count, off64_t at)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(preadv)(fd, pieces, count, at));
-}
-
-EXPORT ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t at)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwritev)(fd, pieces, count, at));
-}
-
-EXPORT ssize_t pwritev64(int fd, const struct iovec *pieces, int count, off64_t at)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwritev)(fd, pieces, count, at));
-}
-
-EXPORT ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(preadv2)(fd, pieces, count, at, flags));
-}
-
-EXPORT ssize_t preadv64v2(int fd, const struct iovec *pieces, int count, off64_t at, int flags)
-{
-    TRANSFER(ssize_t, OP_READ, fd, NEXT(preadv2)(fd, pieces, count, at, flags));
-}
-
-EXPORT ssize_t pwritev2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwritev2)(fd, pieces, count, at, flags));
-}
-
-EXPORT ssize_t pwritev64v2(int fd, const struct iovec *pieces, int count, off64_t at, int flags)
-{
-    TRANSFER(ssize_t, OP_WRITE, fd, NEXT(pwritev2)(fd, pieces, count, at, flags));
-}
-
-/* Fortified forms: libc's own checks the size, and ends the program. */
-#define CHECKED(name, type, operation, fd, declared, arguments)                                                        \
-    extern type name declared;                                                                                         \
-    DECLARE_NEXT(name);                                                                                                \
-    EXPORT type name declared                                                                                          \
+/* Define the wrapper of a transfer by the descriptor `fd`. `next`: the definition that it calls. */
+#define MOVE(operation, name, next, declared, arguments)                                                               \
+    EXPORT ssize_t name declared                                                                                       \
     {                                                                                                                  \
-        TRANSFER(type, operation, fd, NEXT(name) arguments);                                                           \
+        TRANSFER(ssize_t, operation, fd, NEXT(next) arguments);                                                        \
     }
 
-CHECKED(__read_chk, ssize_t, OP_READ, fd, (int fd, void *to, size_t bytes, size_t room), (fd, to, bytes, room))
-CHECKED(__pread_chk, ssize_t, OP_READ, fd, (int fd, void *to, size_t bytes, off_t at, size_t room),
-        (fd, to, bytes, at, room))
-CHECKED(__pread64_chk, ssize_t, OP_READ, fd, (int fd, void *to, size_t bytes, off64_t at, size_t room),
-        (fd, to, bytes, at, room))
-CHECKED(__recv_chk, ssize_t, OP_RECEIVE, fd, (int fd, void *to, size_t bytes, size_t room, int flags),
-        (fd, to, bytes, room, flags))
-CHECKED(__recvfrom_chk, ssize_t, OP_RECEIVE, fd,
+MOVE(OP_READ, read, read, (int fd, void *to, size_t bytes), (fd, to, bytes))
+MOVE(OP_WRITE, write, write, (int fd, const void *from, size_t bytes), (fd, from, bytes))
+MOVE(OP_READ, pread, pread, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at))
+MOVE(OP_READ, pread64, pread, (int fd, void *to, size_t bytes, off64_t at), (fd, to, bytes, at))
+MOVE(OP_WRITE, pwrite, pwrite, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at))
+MOVE(OP_WRITE, pwrite64, pwrite, (int fd, const void *from, size_t bytes, off64_t at), (fd, from, bytes, at))
+MOVE(OP_READ, readv, readv, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
+MOVE(OP_WRITE, writev, writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
+MOVE(OP_READ, preadv, preadv, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
+MOVE(OP_READ, preadv64, preadv, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at))
+MOVE(OP_WRITE, pwritev, pwritev, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
+MOVE(OP_WRITE, pwritev64, pwritev, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at))
+MOVE(OP_READ, preadv2, preadv2, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+     (fd, pieces, count, at, flags))
+MOVE(OP_READ, preadv64v2, preadv2, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
+     (fd, pieces, count, at, flags))
+MOVE(OP_WRITE, pwritev2, pwritev2, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+     (fd, pieces, count, at, flags))
+MOVE(OP_WRITE, pwritev64v2, pwritev2, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
+     (fd, pieces, count, at, flags))
+MOVE(OP_RECEIVE, recv, recv, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags))
+MOVE(OP_RECEIVE, recvfrom, recvfrom,
+     (int fd, void *restrict to, size_t bytes, int flags, __SOCKADDR_ARG address, socklen_t *restrict length),
+     (fd, to, bytes, flags, address, length))
+MOVE(OP_RECEIVE, recvmsg, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+MOVE(OP_SEND, send, send, (int fd, const void *from, size_t bytes, int flags), (fd, from, bytes, flags))
+MOVE(OP_SEND, sendto, sendto,
+     (int fd, const void *from, size_t bytes, int flags, __CONST_SOCKADDR_ARG address, socklen_t length),
+     (fd, from, bytes, flags, address, length))
+MOVE(OP_SEND, sendmsg, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+
+/* Fortified forms: libc's own checks the size, and ends the program. */
+#define CHECKED(operation, name, declared, arguments)                                                                  \
+    extern ssize_t name declared;                                                                                      \
+    DECLARE_NEXT(name);                                                                                                \
+    MOVE(operation, name, name, declared, arguments)
+
+CHECKED(OP_READ, __read_chk, (int fd, void *to, size_t bytes, size_t room), (fd, to, bytes, room))
+CHECKED(OP_READ, __pread_chk, (int fd, void *to, size_t bytes, off_t at, size_t room), (fd, to, bytes, at, room))
+CHECKED(OP_READ, __pread64_chk, (int fd, void *to, size_t bytes, off64_t at, size_t room), (fd, to, bytes, at, room))
+CHECKED(OP_RECEIVE, __recv_chk, (int fd, void *to, size_t bytes, size_t room, int flags), (fd, to, bytes, room, flags))
+CHECKED(OP_RECEIVE, __recvfrom_chk,
         (int fd, void *to, size_t bytes, size_t room, int flags, void *address, socklen_t *length),
         (fd, to, bytes, room, flags, address, length))
-
-EXPORT ssize_t recv(int fd, void *to, size_t bytes, int flags)
-{
-    TRANSFER(ssize_t, OP_RECEIVE, fd, NEXT(recv)(fd, to, bytes, flags));
-}
-
-EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags, __SOCKADDR_ARG address,
-                        socklen_t *restrict length)
-{
-    TRANSFER(ssize_t, OP_RECEIVE, fd, NEXT(recvfrom)(fd, to, bytes, flags, address, length));
-}
-
-EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-    TRANSFER(ssize_t, OP_RECEIVE, fd, NEXT(recvmsg)(fd, message, flags));
-}
-
-EXPORT ssize_t send(int fd, const void *from, size_t bytes, int flags)
-{
-    TRANSFER(ssize_t, OP_SEND, fd, NEXT(send)(fd, from, bytes, flags));
-}
-
-EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, __CONST_SOCKADDR_ARG address, socklen_t length)
-{
-    TRANSFER(ssize_t, OP_SEND, fd, NEXT(sendto)(fd, from, bytes, flags, address, length));
-}
-
-EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-    TRANSFER(ssize_t, OP_SEND, fd, NEXT(sendmsg)(fd, message, flags));
-}
 
 /* Copies within the kernel, which counts them as a call of each kind. The time is the reading's. */
 static void end_copy(const struct io_call *call, int from, int to, ssize_t result)
@@ -195,34 +116,23 @@ static void end_copy(const struct io_call *call, int from, int to, ssize_t resul
     io_end(&untimed, OP_WRITE, descriptor_file(to), result);
 }
 
-#define COPY(from, to, real)                                                                                           \
-    do {                                                                                                               \
+#define COPY(name, next, declared, arguments)                                                                          \
+    EXPORT ssize_t name declared                                                                                       \
+    {                                                                                                                  \
         struct io_call call;                                                                                           \
         io_begin(&call, OP_READ, false);                                                                               \
-        ssize_t result = (real);                                                                                       \
+        ssize_t result = NEXT(next) arguments;                                                                         \
         end_copy(&call, from, to, result);                                                                             \
         return result;                                                                                                 \
-    } while (0)
+    }
 
-EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t bytes)
-{
-    COPY(from, to, NEXT(sendfile)(to, from, at, bytes));
-}
-
-EXPORT ssize_t sendfile64(int to, int from, off64_t *at, size_t bytes)
-{
-    COPY(from, to, NEXT(sendfile)(to, from, at, bytes));
-}
-
-EXPORT ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t bytes, unsigned int flags)
-{
-    COPY(from, to, NEXT(copy_file_range)(from, from_at, to, to_at, bytes, flags));
-}
-
-EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t bytes, unsigned int flags)
-{
-    COPY(from, to, NEXT(splice)(from, from_at, to, to_at, bytes, flags));
-}
+COPY(sendfile, sendfile, (int to, int from, off_t *at, size_t bytes), (to, from, at, bytes))
+COPY(sendfile64, sendfile, (int to, int from, off64_t *at, size_t bytes), (to, from, at, bytes))
+COPY(copy_file_range, copy_file_range,
+     (int from, off64_t *from_at, int to, off64_t *to_at, size_t bytes, unsigned int flags),
+     (from, from_at, to, to_at, bytes, flags))
+COPY(splice, splice, (int from, off64_t *from_at, int to, off64_t *to_at, size_t bytes, unsigned int flags),
+     (from, from_at, to, to_at, bytes, flags))
 
 /* Seeking is as frequent as reading, and moves no data. */
 static off_t seek(int fd, off_t offset, int whence)
@@ -245,30 +155,18 @@ EXPORT off64_t lseek64(int fd, off64_t offset, int whence)
     return seek(fd, offset, whence);
 }
 
-EXPORT int fsync(int fd)
-{
-    RARE(int, OP_SYNC, descriptor_file(fd), NEXT(fsync)(fd), result < 0);
-}
+#define ON_FILE(operation, name, next, declared, arguments)                                                            \
+    EXPORT int name declared                                                                                           \
+    {                                                                                                                  \
+        RARE(int, operation, descriptor_file(fd), NEXT(next) arguments, result < 0);                                   \
+    }
 
-EXPORT int fdatasync(int fd)
-{
-    RARE(int, OP_SYNC, descriptor_file(fd), NEXT(fdatasync)(fd), result < 0);
-}
-
-EXPORT int sync_file_range(int fd, off64_t from, off64_t bytes, unsigned int flags)
-{
-    RARE(int, OP_SYNC, descriptor_file(fd), NEXT(sync_file_range)(fd, from, bytes, flags), result < 0);
-}
-
-EXPORT int ftruncate(int fd, off_t length)
-{
-    RARE(int, OP_CHANGE, descriptor_file(fd), NEXT(ftruncate)(fd, length), result < 0);
-}
-
-EXPORT int ftruncate64(int fd, off64_t length)
-{
-    RARE(int, OP_CHANGE, descriptor_file(fd), NEXT(ftruncate)(fd, length), result < 0);
-}
+ON_FILE(OP_SYNC, fsync, fsync, (int fd), (fd))
+ON_FILE(OP_SYNC, fdatasync, fdatasync, (int fd), (fd))
+ON_FILE(OP_SYNC, sync_file_range, sync_file_range, (int fd, off64_t from, off64_t bytes, unsigned int flags),
+        (fd, from, bytes, flags))
+ON_FILE(OP_CHANGE, ftruncate, ftruncate, (int fd, off_t length), (fd, length))
+ON_FILE(OP_CHANGE, ftruncate64, ftruncate, (int fd, off64_t length), (fd, length))
 
 /* Anonymous memory is no file: allocators are not delayed. */
 static void *map(void *address, size_t length, int protection, int flags, int fd, off_t at)
@@ -345,34 +243,24 @@ EXPORT int openat64(int directory, const char *path, int flags, ...)
     OPEN(alone(directory, path), flags, NEXT(openat)(directory, path, flags | O_LARGEFILE, mode));
 }
 
-#define OPENED(name, path, declared, arguments)                                                                        \
-    extern int name declared;                                                                                          \
-    DECLARE_NEXT(name);                                                                                                \
+#define CREATE(name, next, path, declared, arguments)                                                                  \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         io_begin(&call, OP_OPEN, false);                                                                               \
-        return end_open(&call, path, NEXT(name) arguments);                                                            \
+        return end_open(&call, path, NEXT(next) arguments);                                                            \
     }
+#define OPENED(name, path, declared, arguments)                                                                        \
+    extern int name declared;                                                                                          \
+    DECLARE_NEXT(name);                                                                                                \
+    CREATE(name, name, path, declared, arguments)
 
+CREATE(creat, creat, path, (const char *path, mode_t mode), (path, mode))
+CREATE(creat64, creat, path, (const char *path, mode_t mode), (path, mode))
 OPENED(__open_2, path, (const char *path, int flags), (path, flags))
 OPENED(__open64_2, path, (const char *path, int flags), (path, flags))
 OPENED(__openat_2, alone(directory, path), (int directory, const char *path, int flags), (directory, path, flags))
 OPENED(__openat64_2, alone(directory, path), (int directory, const char *path, int flags), (directory, path, flags))
-
-EXPORT int creat(const char *path, mode_t mode)
-{
-    struct io_call call;
-    io_begin(&call, OP_OPEN, false);
-    return end_open(&call, path, NEXT(creat)(path, mode));
-}
-
-EXPORT int creat64(const char *path, mode_t mode)
-{
-    struct io_call call;
-    io_begin(&call, OP_OPEN, false);
-    return end_open(&call, path, NEXT(creat)(path, mode));
-}
 
 /* The descriptor may be another thread's file as soon as it is closed, so it is forgotten before. */
 EXPORT int close(int fd)
