@@ -312,6 +312,7 @@ def unzigzag(values: UintArray) -> IndexArray:
 
 # A float holds all digits of numbers up to this one.
 MOST = 2**53
+MOST_NAME = 4096
 
 
 def records_of(payload: bytes) -> Iterator[tuple[int, bytes]]:
@@ -342,6 +343,30 @@ def number_at(text: bytes, at: int) -> tuple[int, int]:
                 raise ValueError("a number is too large")
             return value, at + place + 1
     raise ValueError("a number is cut off")
+
+
+def name_at(text: bytes, at: int) -> tuple[bytes, int]:
+    """Return the name at a place, behind its length, and the place behind it.
+
+    Raises: ValueError if it is cut off, or too long.
+    """
+    length, at = number_at(text, at)
+    if length > min(MOST_NAME, len(text) - at):
+        raise ValueError("a name is cut off")
+    return text[at : at + length], at + length
+
+
+def names_of(text: bytes) -> dict[int, bytes]:
+    """Return names by number, from a record with the number of the first and all names.
+
+    Raises: ValueError if one is cut off, or too long.
+    """
+    names = dict[int, bytes]()
+    number, at = number_at(text, 0)
+    while at < len(text):
+        names[number], at = name_at(text, at)
+        number += 1
+    return names
 
 
 # Encode numbers and images as the collector does.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.stream.coded_records import MOST, decode_rows, number_at, records_of, unzigzag
+from incprof.readers.stream.coded_records import MOST, decode_rows, name_at, names_of, number_at, records_of, unzigzag
 from incprof.readers.stream.collect import end_of
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
 from incprof.readers.stream.stream_files import Source
@@ -27,8 +27,8 @@ OTHER_STREAMS = 2**32 - 1
 UNSAMPLED = -1
 HEADER, COLUMNS, KEY_COLUMNS, TRACE_COLUMNS = 12, 7, 5, 4
 NS = 1e-9
-# Names are shorter, and runs have fewer slots.
-MOST_NAME, MOST_NAMES, MOST_SLOTS = 4096, 1 << 16, 1 << 31
+# Numbers of names are smaller, and runs have fewer slots.
+MOST_NAMES, MOST_SLOTS = 1 << 16, 1 << 31
 LEAST_SLOT_NS = 1_000_000
 
 # Kinds of copies, by CUPTI's numbers; 0 is a memset.
@@ -210,7 +210,10 @@ class _Recorded:
         Raises: ValueError if it is damaged.
         """
         if kind == NAMES:
-            self.names |= _names(text)
+            names = names_of(text)
+            if any(number >= MOST_NAMES for number in names):
+                raise ValueError("too many names")
+            self.names |= {number: _decoded(name) for number, name in names.items()}
         elif kind == DEVICES:
             self.devices |= _devices(text)
         elif kind == STATE:
@@ -361,30 +364,16 @@ def _table(text: bytes) -> IntArray:
     return table
 
 
-def _names(text: bytes) -> dict[int, str]:
-    names = dict[int, str]()
-    number, at = number_at(text, 0)
-    while at < len(text):
-        if number >= MOST_NAMES:
-            raise ValueError("too many names")
-        names[number], at = _text(text, at)
-        number += 1
-    return names
-
-
 def _devices(text: bytes) -> dict[int, str]:
     names, at = dict[int, str](), 0
     while at < len(text):
         number, at = number_at(text, at)
         if number >= HOST:
             raise ValueError("too many devices")
-        names[number], at = _text(text, at)
+        name, at = name_at(text, at)
+        names[number] = _decoded(name)
     return names
 
 
-def _text(text: bytes, at: int) -> tuple[str, int]:
-    """Return the text at a place, and the place behind it."""
-    length, at = number_at(text, at)
-    if length > min(MOST_NAME, len(text) - at):
-        raise ValueError("a name is cut off")
-    return text[at : at + length].decode("utf-8", "replace"), at + length
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

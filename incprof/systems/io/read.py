@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.stream.coded_records import MOST, decode_rows, number_at, records_of
+from incprof.readers.stream.coded_records import MOST, decode_rows, names_of, records_of
 from incprof.readers.stream.interval_images import IO, IntervalImage, interval_images
 
 # Values of a record of totals, in their order.
@@ -32,7 +32,6 @@ METADATA = 6
 NO_FILE, OTHER_FILES, FIRST_NAME = range(3)
 
 NS, US, MILLI = 1e-9, 1e-6, 1e-3
-MOST_NAME = 4096
 # Files have smaller numbers.
 MOST_FILES = 1 << 20
 
@@ -123,7 +122,7 @@ def decoded(images: Iterable[IntervalImage]) -> Recorded:
         try:
             records = list(records_of(image.payload))
             for text in (text for kind, text in records if kind == NAMES):
-                list(_names_of(text))
+                names_of(text)
         except ValueError:
             damaged += 1
             continue
@@ -232,7 +231,12 @@ def _calls(records: _Records) -> Calls | None:
     event_s = (events[:, 0] + begun_us).astype(np.float64)[is_valid_event] * US
     events = events[is_valid_event]
     return Calls(
-        names={number: name for _, text in records.texts[NAMES] for number, name in _names_of(text)},
+        # As the system's bytes.
+        names={
+            number: name.decode("utf-8", "surrogateescape")
+            for _, text in records.texts[NAMES]
+            for number, name in names_of(text).items()
+        },
         start_s=start_s,
         end_s=end_s,
         file=counts[:, 0],
@@ -246,14 +250,3 @@ def _calls(records: _Records) -> Calls | None:
         event_bytes=events[:, 5].astype(np.float64),
         event_duration_s=events[:, 6].astype(np.float64) * NS,
     )
-
-
-def _names_of(text: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of files and their names, as the system's bytes."""
-    number, at = number_at(text, 0)
-    while at < len(text):
-        length, at = number_at(text, at)
-        if length > min(MOST_NAME, len(text) - at):
-            return
-        yield number, text[at : at + length].decode("utf-8", "surrogateescape")
-        number, at = number + 1, at + length
