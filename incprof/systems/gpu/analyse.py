@@ -166,19 +166,20 @@ class PhaseGpu:
 
 def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseResult) -> list[PhaseGpu]:
     """Return what the GPUs do in each phase."""
-    kernel_parts = _parts(activity.kernels, activity.slot_s, profile, result)
-    copy_parts = _parts(activity.copies, activity.slot_s, profile, result)
-    busy_parts = _parts(activity.busy, activity.slot_s, profile, result)
-    stream_parts = _parts(activity.streams, activity.slot_s, profile, result)
-    overlap_parts = _parts(activity.overlaps, activity.slot_s, profile, result)
+    kernel_parts, copy_parts, busy_parts, stream_parts, overlap_parts = (
+        _parts(rows, activity.slot_s, profile, result)
+        for rows in (activity.kernels, activity.copies, activity.busy, activity.streams, activity.overlaps)
+    )
     devices = sorted({*activity.busy.device.tolist()} - {HOST})
     out = []
     for phase in result.present:
         part = kernel_parts[phase.id]
-        sums = {device: seconds for (device, _), seconds in _sums(activity.busy, busy_parts[phase.id]).items()}
+        sums = {
+            device: seconds for (device, _), seconds in seconds_by_lane(activity.busy, busy_parts[phase.id]).items()
+        }
         busy, waiting_s = {device: sums.get(device, 0.0) for device in devices}, sums.get(HOST, 0.0)
-        streams = _sums(activity.streams, stream_parts[phase.id])
-        overlaps = _sums(activity.overlaps, overlap_parts[phase.id])
+        streams = seconds_by_lane(activity.streams, stream_parts[phase.id])
+        overlaps = seconds_by_lane(activity.overlaps, overlap_parts[phase.id])
         kernels = kernel_uses(activity, part, MOST_KERNELS)
         out.append(
             PhaseGpu(
@@ -214,10 +215,10 @@ def kernel_table(
     return [(each, by_phase.get((each.name, each.node), {})) for each in every]
 
 
-def _sums(rows: GpuRows, part: FloatArray) -> dict[tuple[int, int], float]:
-    """Return the seconds of each device and `what` in a phase, in ascending order."""
+def seconds_by_lane(rows: GpuRows, part: FloatArray | None = None) -> dict[tuple[int, int], float]:
+    """Return the seconds of each device and `what`, in ascending order. part: of each row, (m,); default: all."""
     keys, index = np.unique(np.stack([rows.device, rows.what]), axis=1, return_inverse=True)
-    sums = np.bincount(index.ravel(), part * rows.seconds, minlength=keys.shape[1])
+    sums = np.bincount(index.ravel(), rows.seconds if part is None else part * rows.seconds, minlength=keys.shape[1])
     found = {(int(key[0]), int(key[1])): float(one) for key, one in zip(keys.T, sums, strict=True)}
     return {key: seconds for key, seconds in found.items() if seconds > 0}
 

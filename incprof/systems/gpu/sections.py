@@ -13,7 +13,7 @@ from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.recorded_paths import Places, paths_of, places_of
 from incprof.study.study import Study
-from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved
+from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved, seconds_by_lane
 from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program
 from incprof.systems.gpu.read import (
     HOST,
@@ -189,9 +189,7 @@ def _lanes(activity: GpuActivity, bins: TimeBins) -> tuple[Lane, ...]:
 
 def _stream_lanes(activity: GpuActivity, bins: TimeBins) -> list[Lane]:
     """Return lanes of the streams with most time, of devices that have several."""
-    rows, sums = activity.streams, dict[tuple[int, int], float]()
-    for device, stream, busy_s in zip(rows.device.tolist(), rows.what.tolist(), rows.seconds.tolist(), strict=True):
-        sums[device, stream] = sums.get((device, stream), 0.0) + busy_s
+    sums = seconds_by_lane(activity.streams)
     devices = [device for device, _ in sums]
     several = [key for key in sums if devices.count(key[0]) > 1]
     out = []
