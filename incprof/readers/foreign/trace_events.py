@@ -25,7 +25,7 @@ from incprof.readers.foreign.kineto import (
     stream_of,
 )
 from incprof.readers.foreign.speedscope import ALL, EVENT_S, NO_NAME, Slices
-from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
+from incprof.readers.foreign.timeline import LEAST_S, MOST_S, Frame, Imported, Paths, Timeline, usual_distance
 
 US = 1e-6
 # Slices that `incprof export` writes beside those of threads.
@@ -272,9 +272,10 @@ def _imported(document: dict[str, Any], path: str) -> Imported:
 
 
 def add_profile(timeline: Timeline, document: dict[str, Any], times: Sequence[float], thread: int) -> float:
-    """Add the samples of a profile, taken at the given times, seconds; return the typical time of a sample.
+    """Add the samples of a profile, taken at the given times, seconds; return the distance of as many regular ones.
 
-    Each sample stands for the time since the one before it. The time before the first is unknown.
+    Each sample stands for the time since the one before it. The time before the first is unknown. Samples at irregular
+    times show as little as fewer regular ones: half of the time lies in distances of at least this length.
     """
     nodes = {node["id"]: node for node in document["nodes"]}
     above = {child: node["id"] for node in document["nodes"] for child in node.get("children") or ()}
@@ -283,12 +284,16 @@ def add_profile(timeline: Timeline, document: dict[str, Any], times: Sequence[fl
     # V8 may record several threads.
     samples = sorted(zip(times, document["samples"], strict=True), key=lambda sample: sample[0])
     tick = usual_distance(np.array([time for time, _ in samples]), np.zeros(len(samples), dtype=np.int64), DEFAULT_S)
-    before = samples[0][0] - tick if samples else 0.0
+    before, lengths = samples[0][0] - tick if samples else 0.0, list[float]()
     for time, number in samples:
         if nodes[number]["callFrame"]["functionName"] != IDLE and time > before:
+            lengths.append(time - before)
             timeline.add(stacks[number], time, time - before, wall_s=time - before, thread=thread)
         before = time
-    return tick
+    ascending = np.sort(lengths)
+    total = np.cumsum(ascending)
+    half = float(ascending[np.searchsorted(total, total[-1] / 2)]) if lengths else tick
+    return float(np.clip(half, LEAST_S, MOST_S))
 
 
 def times_of(deltas: Sequence[Any], start: float) -> list[float]:

@@ -246,6 +246,14 @@ def test_cpuprofile_waits_before_its_first_sample(tmp_path):
     assert profile.end_s[-1] == pytest.approx(0.55)
 
 
+def test_cpuprofile_of_a_busy_machine_shows_as_little_as_fewer_samples(tmp_path):
+    """Of 24 samples, 4 stand for most of the time: the thread had no processor before them."""
+    found = {**V8, "samples": [4] * 24, "timeDeltas": [10_000, *[10_000] * 19, *[200_000] * 4]}
+    profile = bring(tmp_path, put(tmp_path / "w.cpuprofile", found))
+    assert profile.metadata.rate_hz == pytest.approx(5.0)
+    assert profile.self_s.sum() == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     "times", [{"timestamps": [7_000_000 + 10_000 * at for at in range(6)]}, {"endTime": 5_060_000},
               {"startTime": 5.0, "endTime": 5.06}]
