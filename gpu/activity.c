@@ -97,17 +97,18 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
     free(buffer);
 }
 
-bool activity_start(const struct cupti *functions)
+int activity_start(const struct cupti *functions)
 {
+    int result;
     cupti = functions;
     if (cupti->register_timestamp == NULL || cupti->register_timestamp(clock_now) != CUPTI_OK)
         read_clock = cupti->timestamp;
     clock_measure(read_clock);
-    if (cupti->register_callbacks(request, complete) != CUPTI_OK)
-        return false;
+    if ((result = cupti->register_callbacks(request, complete)) != CUPTI_OK)
+        return result;
     /* Concurrent kernels: the other kind would run them one after the other. */
-    if (cupti->enable(ACTIVITY_CONCURRENT_KERNEL) != CUPTI_OK)
-        return false;
+    if ((result = cupti->enable(ACTIVITY_CONCURRENT_KERNEL)) != CUPTI_OK)
+        return result;
     cupti->enable(ACTIVITY_DEVICE);
     cupti->enable(ACTIVITY_MEMCPY);
     cupti->enable(ACTIVITY_MEMCPY_PEER);
@@ -115,7 +116,7 @@ bool activity_start(const struct cupti *functions)
     cupti->enable(ACTIVITY_SYNCHRONIZATION);
     if (cupti->flush_period != NULL)
         cupti->flush_period(FLUSH_MS);
-    return true;
+    return CUPTI_OK;
 }
 
 void activity_finish(void)

@@ -75,6 +75,7 @@ bool cupti_find(struct cupti *cupti)
                                             "ActivityRegisterTimestampCallback",
                                             "ActivityFlushPeriod",
                                             "ActivityGetNumDroppedRecords",
+                                            "GetResultString",
                                             NULL};
     _Static_assert(sizeof *cupti == (sizeof functions / sizeof *functions - 1) * sizeof(void *), "a name for each");
     return find_functions(open_library(), "cupti", functions, 9, cupti);

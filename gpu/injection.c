@@ -31,13 +31,17 @@ static void begin(void)
     int result = cupti.subscribe(&subscriber, launches_callback, NULL);
     if (result == CUPTI_HAS_OTHER || result == CUPTI_TOO_MANY)
         return gpu_refuse(GPU_OTHER_SUBSCRIBER, "another profiler uses CUPTI", NULL);
-    if (result == CUPTI_OK && launches_enable(&cupti, subscriber) && activity_start(&cupti)) {
+    bool is_subscribed = result == CUPTI_OK, has_launches = is_subscribed && launches_enable(&cupti, subscriber);
+    if (has_launches && (result = activity_start(&cupti)) == CUPTI_OK) {
         atexit(finish);
         return;
     }
-    if (result == CUPTI_OK)
+    if (is_subscribed)
         cupti.unsubscribe(subscriber);
-    gpu_refuse(GPU_REFUSED, "CUPTI refuses", NULL);
+    const char *reason = NULL;
+    if (result == CUPTI_OK || cupti.result_name == NULL || cupti.result_name(result, &reason) != CUPTI_OK)
+        reason = NULL;
+    gpu_refuse(GPU_REFUSED, "CUPTI refuses", reason);
 }
 
 EXPORT int InitializeInjection(void)

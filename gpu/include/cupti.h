@@ -78,6 +78,7 @@ struct cupti {
     int (*register_timestamp)(uint64_t (*clock)(void));
     int (*flush_period)(uint32_t milliseconds);
     int (*dropped)(void *context, uint32_t stream, size_t *count);
+    int (*result_name)(int result, const char **name);
 };
 
 /* Load libcupti from where the program's CUDA is, and find its functions; false: there is none, or functions are
@@ -89,7 +90,8 @@ cupti_callback launches_callback;
 bool launches_enable(const struct cupti *cupti, void *subscriber);
 
 /* activity.c: CUPTI's records. */
-bool activity_start(const struct cupti *cupti);
+/* Return CUPTI's result; not CUPTI_OK: nothing is recorded. */
+int activity_start(const struct cupti *cupti);
 void activity_finish(void);
 
 #endif

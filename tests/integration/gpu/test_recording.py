@@ -22,6 +22,7 @@ from incprof.systems.gpu.read import (
     OLD_CUPTI,
     OTHER_STREAMS,
     OTHER_SUBSCRIBER,
+    REFUSED,
     GpuRows,
     read_gpu,
 )
@@ -192,6 +193,8 @@ def test_records_of_nonsense_do_no_harm(host: Callable[..., Recording]) -> None:
     [
         ({"STANDIN_HELD": "1"}, OTHER_SUBSCRIBER, "another profiler uses CUPTI"),
         ({"STANDIN_VERSION": "9"}, OLD_CUPTI, "older than CUDA 11.0"),
+        ({"STANDIN_NO_SUBSCRIBER": "999"}, REFUSED, "CUPTI refuses: CUPTI_ERROR_UNKNOWN"),
+        ({"STANDIN_NO_KERNELS": "35"}, REFUSED, "CUPTI refuses: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
         ({"INCPROF_CUPTI": "/nonexistent/libcupti.so", "STANDIN_CUPTI": ""}, NO_CUPTI, "libcupti was not found"),
     ],
 )
