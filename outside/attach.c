@@ -53,6 +53,14 @@ static void report_end(void)
                  (unsigned long long)totals.lost, (unsigned long long)(totals.samples + totals.lost));
         log_warn(line, NULL);
     }
+    if (totals.unsampled * 100 >= totals.ticks && totals.unsampled > 0) {
+        snprintf(
+            line, sizeof line,
+            "%.2g of %.2g s of CPU time has no functions, because threads ended before their next tick; record without "
+            "-p and --external to have them",
+            (double)totals.unsampled / (double)config.rate_hz, (double)totals.ticks / (double)config.rate_hz);
+        log_warn(line, NULL);
+    }
     if (totals.processes == 0)
         log_warn("no program ran that matches --exe", NULL);
     else if (totals.samples + totals.lost == 0)

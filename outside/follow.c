@@ -83,14 +83,14 @@ static struct thread_entry *add_thread(struct followed *process, pid_t tid, uint
         return entry;
     entry->process = process;
     entry->number = process->next_thread++;
-    followed_add_thread(process, now_ns, 1);
+    followed_begin_thread(process, now_ns);
     waiters_add(process, tid, (uint32_t)entry->number, is_new ? now_ns : 0);
     return entry;
 }
 
 static void end_thread(struct thread_entry *entry, uint64_t now_ns)
 {
-    followed_add_thread(entry->process, now_ns, -1);
+    followed_end_thread(entry->process, now_ns, (uint32_t)entry->number);
     waiters_remove(entry->process, (pid_t)entry->tid);
     entry->process = NULL;
 }
@@ -164,6 +164,9 @@ static void finish(struct followed *process, uint64_t now_ns)
     struct recording *recording = &process->recording;
     followed_end(process, now_ns);
     totals.samples += recording->samples;
+    totals.ticks += process->ticks;
+    totals.unsampled += process->unsampled;
+    process->ticks = process->unsampled = 0;
     totals.lost += recording->lost;
     if (recording->intervals > totals.intervals)
         totals.intervals = recording->intervals;

@@ -49,7 +49,8 @@ void followed_fork(struct followed *child, const struct followed *parent)
 void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening)
 {
     process->is_recorded = true;
-    process->cpu_ns = process->ticks = process->missing = process->stopped_ns = process->suspended_ns = 0;
+    process->cpu_ns = process->ticks = process->unsampled = process->missing = process->ended = 0;
+    process->stopped_ns = process->suspended_ns = 0;
     process->lived_ns = now_ns;
     process->grid_ns = now_ns + process->config->interval_ns;
     recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked, opening);
@@ -65,12 +66,21 @@ static void count_life(struct followed *process, uint64_t now_ns)
     }
 }
 
-void followed_add_thread(struct followed *process, uint64_t now_ns, int more)
+void followed_begin_thread(struct followed *process, uint64_t now_ns)
 {
     count_life(process, now_ns);
-    if (more < 0 && process->threads == 0)
+    process->threads++;
+    process->ended_ns = 0;
+}
+
+void followed_end_thread(struct followed *process, uint64_t now_ns, uint32_t number)
+{
+    count_life(process, now_ns);
+    if (process->threads == 0)
         return;
-    process->threads += (uint32_t)more;
+    process->threads--;
+    process->ended++;
+    process->last_ended = number;
     process->ended_ns = process->threads == 0 ? now_ns : 0;
 }
 
@@ -125,6 +135,28 @@ static uint64_t own_cpu_ns(void)
     return more;
 }
 
+/* Add the CPU time that has no ticks because threads ended before their next one, as a sample without a path. Each
+ * thread, also one that lives, lacks one tick at most. It may be another thread's time: the kernel swaps the events of
+ * threads that it switches between. */
+static void add_ended(struct followed *process, uint64_t now_ns, uint64_t period_ns)
+{
+    struct interval *interval = &process->interval;
+    uint64_t lost = process->recording.lost + interval->totals.lost;
+    uint64_t found = process->ticks + interval->totals.ticks + lost + process->threads;
+    uint64_t due = process->cpu_ns / period_ns;
+    uint64_t missing = due > found ? due - found : 0;
+    const struct sample sample = {
+        .time_ns = now_ns - 1,
+        .thread = process->last_ended,
+        .weight = (uint32_t)(missing < process->ended ? missing : process->ended),
+        .kind = KIND_UNKNOWN,
+    };
+    if (sample.weight > 0)
+        interval_add_sample(interval, NULL, &sample);
+    process->unsampled += sample.weight;
+    process->ended = 0;
+}
+
 static void keep_to_grid(struct followed *process, uint64_t now_ns)
 {
     while (process->grid_ns <= now_ns)
@@ -140,8 +172,9 @@ static void close_interval(struct followed *process, uint64_t now_ns, uint64_t n
     count_life(process, now_ns);
     uint64_t cpu_ns = cpu_since_last(process, period_ns);
     uint64_t own_ns = own_cpu_ns();
-    uint64_t ticks = interval->totals.ticks;
     process->cpu_ns += cpu_ns;
+    add_ended(process, now_ns, period_ns);
+    uint64_t ticks = interval->totals.ticks;
     process->ticks += ticks;
     uint64_t due = process->sees_kernel ? 0 : process->cpu_ns / period_ns;
     process->missing = due > process->ticks ? due - process->ticks : 0;

@@ -50,9 +50,10 @@ uint64_t follow_next_ns(void);
 /* End them all. */
 void follow_end(uint64_t now_ns);
 
-/* Totals of all ended recordings. `intervals`: of the longest. */
+/* Totals of all ended recordings. `intervals`: of the longest. `unsampled`: of the ticks, those of threads that ended
+ * before them. */
 struct follow_totals {
-    uint64_t intervals, samples, lost, processes;
+    uint64_t intervals, samples, lost, processes, ticks, unsampled;
 };
 struct follow_totals follow_totals(void);
 
@@ -120,7 +121,10 @@ struct followed {
     uint64_t stopped_ns;     /* time at which a signal or a debugger stopped it; 0: it runs */
     uint64_t suspended_ns;   /* how long it was stopped before the open interval */
     uint64_t ended_ns;       /* when the last thread ended; 0: threads are left */
+    uint64_t ended;          /* threads that ended in the open interval */
+    uint32_t last_ended;     /* number of the last of them */
     uint64_t cpu_ns, ticks;  /* of its recording so far */
+    uint64_t unsampled;      /* of these ticks, those of threads that ended before them */
     uint64_t missing, usual; /* ticks not represented by a sample yet; samples of the last interval */
 };
 
@@ -142,8 +146,9 @@ bool followed_runs_python(const struct followed *process);
 /* Begin its recording. `now_ns`: CLOCK_MONOTONIC, here and below. */
 void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening);
 
-/* Change the number of its threads by `more`: 1 or -1. */
-void followed_add_thread(struct followed *process, uint64_t now_ns, int more);
+/* A thread begins, or the one with this number ends. */
+void followed_begin_thread(struct followed *process, uint64_t now_ns);
+void followed_end_thread(struct followed *process, uint64_t now_ns, uint32_t number);
 
 /* Take a sample of the thread with this number. */
 void followed_take(struct followed *process, const struct perf_event_header *record, uint32_t thread);

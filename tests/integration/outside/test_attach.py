@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from incprof.model import IntervalProfile
+from incprof.model import UNKNOWN, IntervalProfile
 from incprof.readers.run import open_run, read_profile
 from incprof.record.launch import find_attacher
 from incprof.symbols.addr2line import look_up
@@ -334,6 +334,26 @@ def test_time_inside_the_kernel_counts_where_its_ticks_are_forbidden(build: Buil
     profile = read_profile(open_run(tmp_path / "run"))
     # Of 1000 ticks; those of the last interval wait for samples that do not come.
     assert profile.samples.weight.sum() > 600
+
+
+@pytest.mark.slow
+def test_threads_that_end_before_their_first_tick_have_their_time(build: Build, tmp_path: Path) -> None:
+    source = tmp_path / "brief.c"
+    source.write_text(
+        '#include <pthread.h>\n#include <stddef.h>\n#include <time.h>\n#include "burn.h"\n'
+        "static void *brief(void *unused) { BURN_S(0.005); return unused; }\n"
+        "int main(void) { pthread_t t; BURN_S(0.5); for (int i = 0; i < 200; i++)\n"
+        "{ if (pthread_create(&t, NULL, brief, NULL)) return 1; pthread_join(t, NULL); } BURN_S(0.5); return 0; }\n"
+    )
+    program = build(source, flags=f"-O1 -pthread -I{FIXTURES}", pg=False, output="brief")
+    done = record(tmp_path, "-r", "50", "-i", "0.2", "--external", "-o", "run", "--", program)
+    assert done.returncode == 0, done.stderr
+    profile = read_profile(open_run(tmp_path / "run"))
+    used_s = float((profile.counters.cpu_s - profile.counters.own_s).sum())
+    samples = profile.samples
+    assert samples.weight.sum() / 50 == pytest.approx(used_s, rel=0.1)
+    assert samples.weight[samples.kind != UNKNOWN].sum() / 50 == pytest.approx(1.0, abs=0.25)
+    assert "threads ended before their next tick" in done.stderr
 
 
 @pytest.mark.slow
