@@ -39,6 +39,8 @@ OPEN, CLOSE = "<({[", ">)}]"
 # Unnamed functions in Rust: {closure#0}, {{closure}}, {shim:vtable#0}.
 CLOSURE = re.compile(r"\{\{?(?:closure|shim)\b")
 WORD = re.compile(r"[\w~]+")
+# Words that a person chose, as of a marked range. A return type only comes before parameters or template arguments.
+PHRASE = re.compile(r"(?!D main$)[^\s:<>()\[\]{}]+(?: [^\s:<>()\[\]{}]+)+")
 OPERATOR = re.compile(
     r"operator(?!\w)\s*(\(\s*\)|\[\s*\]|->\*?|<=>|<<=?|>>=?|[-+*/%^&|!=<>]=?|&&|\|\||\+\+|--|~|,|\"\"\s*\w+"
     r"|(?:new|delete)\b(?:\s*\[\s*\])?)?"
@@ -114,7 +116,7 @@ def begins_inside(symbol: str) -> bool:
 def parse(symbol: str) -> Name:
     """Split a name into parts, in time linear in its length."""
     text, marks = _split(symbol[:MOST])
-    if _is_in_file(text):
+    if _is_in_file(text) or PHRASE.fullmatch(text):
         return Name(text, marks, (text,), (0,), len(text))
     if GO.match(text):
         begin = text.rfind("/", 0, len(re.split(r"[(\[]", text, maxsplit=1)[0])) + 1

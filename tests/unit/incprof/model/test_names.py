@@ -81,6 +81,15 @@ def test_names_of_go_end_the_path_of_their_package():
     assert not is_entry("main.work")
 
 
+def test_words_that_a_person_chose_stay_together():
+    assert [parse(name).last for name in ("backward pass", "Minor GC", "D main")] == [
+        "backward pass",
+        "Minor GC",
+        "main",
+    ]
+    assert [parse(name).last for name in ("void f<int>(int)", "void f<int>", "unsigned int f(int)")] == ["f"] * 3
+
+
 def test_an_anonymous_namespace_has_no_name():
     assert parse("ns::(anonymous namespace)::run(int)").components == ("ns", "run")
 
