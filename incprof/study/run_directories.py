@@ -123,11 +123,9 @@ def _write(imported: Imported, directory: Path, interval_s: float, tick_s: float
         written.append(ticks)
     if without := len(imported.timelines) - len(written):
         notes.append(f"{without} processes have less than half a sample's time, and are left out")
-    if all(len(ticks.end_s) == 1 for ticks in written):
-        series = imported.timelines[0].edges_s is not None
-        notes.append(
-            f"one interval has no phases: {'give a file for each' if series else 'give a shorter one with -i'}"
-        )
+    # Where samples have times, phases do not depend on intervals.
+    if imported.timelines[0].edges_s is not None and all(len(ticks.end_s) == 1 for ticks in written):
+        notes.append("one interval has no phases: give a file for each")
     shown, first = app.rpartition("/")[2] or app, written[0]
     return ImportedRun(
         imported.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), imported.damaged

@@ -56,6 +56,8 @@ def stream_of(event: Mapping[str, Any]) -> tuple[int, int]:
 
 def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
     """Return the frame of a slice of the given kind; None if it is not a function."""
+    if STEP.fullmatch(name):  # a mark, which versions without Kineto write without a category
+        return Frame("", "[ProfilerStep]")
     if kind == OPERATOR:
         return Frame(TORCH, name)
     if kind == RUNTIME:
@@ -63,7 +65,7 @@ def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
     if kind == DEVICE:
         return Frame("", f"[GPU {device}] {name}")
     if kind == MARK:
-        return Frame("", f"[{'ProfilerStep' if STEP.fullmatch(name) else name}]")
+        return Frame("", f"[{name}]")
     if kind == PYTHON:
         return _python(name)
     return frame_of(name)

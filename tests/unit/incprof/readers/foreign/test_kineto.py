@@ -57,6 +57,17 @@ def test_devices_and_marks(pack, tmp_path, capsys):
     assert "ran on devices, 1 streams" in capsys.readouterr().err
 
 
+def test_steps_without_categories_are_one_mark(tmp_path):
+    """As PyTorch without Kineto writes them."""
+    slices = [
+        {"name": name, "ph": "X", "ts": 100_000 * number, "dur": lasts, "tid": 1, "pid": "CPU functions", "args": {}}
+        for number in range(4)
+        for name, lasts in ((f"ProfilerStep#{number + 2}", 90_000), ("aten::mm", 60_000))
+    ]
+    profile = bring(tmp_path, put(tmp_path / "t.json", json.dumps(slices).encode()))
+    assert paths(profile) == pytest.approx({"[ProfilerStep]": 0.12, "[ProfilerStep];aten::mm": 0.24}, abs=0.01)
+
+
 def test_marks_and_kernels_are_no_sites(tmp_path, capsys):
     events = [event for number in range(100) for event in step(number, 100 * number)]
     bring(tmp_path, put(tmp_path / "t.json", {"traceEvents": events}))
