@@ -13,6 +13,8 @@ static const struct {
     const char *reason;
 } interfaces[] = {
     [GPU_NOT_LOADED] = {NULL, NULL, "no library of CUDA, HIP, OpenCL or OpenMP offload was loaded"},
+    [GPU_NO_DRIVER] = {"libcudart.so", NULL,
+                       "CUDA's run-time was loaded, but not its driver, libcuda.so.1: does this node have a GPU?"},
     [GPU_LEVEL_ZERO] = {"libze_loader.so", NULL, "Level Zero is recorded only as the time in its waiting functions"},
     [GPU_OPENMP] = {"libomptarget.so", "libincprof_openmp.so",
                     "OpenMP's run-time took no tool (is OMP_TOOL disabled?), or another one than that of incprof"},

@@ -9,6 +9,7 @@
 enum gpu_use {
     GPU_NOT_ASKED,
     GPU_NOT_LOADED, /* no library of an interface; or a program that only starts others */
+    GPU_NO_DRIVER,  /* CUDA's run-time alone */
     GPU_LEVEL_ZERO,
     GPU_OPENMP,
     GPU_OPENCL,

@@ -16,13 +16,14 @@ from tests.integration.hosts import collector_lines
 BEGINNING = "incprof: no GPU activity is recorded: "
 # What the libraries are called that a program loads, and what the line is about.
 LACKS = {
+    ("libcudart.so.12",): "CUDA's run-time was loaded, but not its driver, libcuda.so.1",
     ("libze_loader.so.1",): "Level Zero is recorded only as the time in its waiting functions",
     ("libomptarget.so.19.1",): "OpenMP's run-time took no tool",
     ("libomptarget.so.19.1", "libincprof_openmp.so"): "LD_LIBRARY_PATH lacks the directory of libomp.so",
     ("libOpenCL-5519dec5.so.1.0.0",): "OpenCL was loaded, but not called, or its loader has no layers",
     ("libOpenCL.so.1", "libincprof_opencl.so"): "a GPU interface was initialised, but no kernel, copy or wait ran",
     ("libze_loader.so.1", "libamdhip64.so.6"): "HIP was loaded, but not called, or without rocprofiler-sdk",
-    ("libOpenCL.so.1", "libcuda.so.1"): "CUDA was loaded, but not initialised",
+    ("libOpenCL.so.1", "libcudart.so.12", "libcuda.so.1"): "CUDA was loaded, but not initialised",
 }
 
 
