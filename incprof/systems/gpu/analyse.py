@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -211,16 +211,24 @@ def kernel_table(
     for phase, part in enumerate(_parts(activity.kernels, activity.slot_s, profile, result)):
         for each in kernel_uses(activity, part):
             by_phase.setdefault((each.name, each.node), {})[phase] = each.seconds
-    every = kernel_uses(activity, np.ones(len(activity.kernels.count)))
+    every = kernel_uses(activity)
     return [(each, by_phase.get((each.name, each.node), {})) for each in every]
 
 
 def seconds_by_lane(rows: GpuRows, part: FloatArray | None = None) -> dict[tuple[int, int], float]:
     """Return the seconds of each device and `what`, in ascending order. part: of each row, (m,); default: all."""
-    keys, index = np.unique(np.stack([rows.device, rows.what]), axis=1, return_inverse=True)
-    sums = np.bincount(index.ravel(), rows.seconds if part is None else part * rows.seconds, minlength=keys.shape[1])
-    found = {(int(key[0]), int(key[1])): float(one) for key, one in zip(keys.T, sums, strict=True)}
-    return {key: seconds for key, seconds in found.items() if seconds > 0}
+    sums = _sums(rows.device, rows.what, part, rows.seconds)
+    return {key: seconds for key, (seconds,) in sums.items() if seconds > 0}
+
+
+def _sums(
+    one: IntArray, other: IntArray, part: FloatArray | None, *columns: FloatArray
+) -> dict[tuple[int, int], list[float]]:
+    """Return the sums of columns by pairs of numbers, in ascending order. part: of each row, (m,); default: all."""
+    keys, index = np.unique(np.stack([one, other]), axis=1, return_inverse=True)
+    weighted = columns if part is None else [part * column for column in columns]
+    sums = [np.bincount(index.ravel(), column, minlength=keys.shape[1]).tolist() for column in weighted]
+    return {(first, second): list(row) for (first, second), *row in zip(keys.T.tolist(), *sums, strict=True)}
 
 
 def _together(phase: Phase, overlaps: dict[tuple[int, int], float], waiting_s: float) -> Together:
@@ -246,34 +254,23 @@ def _parts(rows: GpuRows, slot_s: float, profile: IntervalProfile, result: Phase
     return np.clip(parts, 0.0, 1.0)
 
 
-def kernel_uses(activity: GpuActivity, part: FloatArray, most: int | None = None) -> tuple[KernelUse, ...]:
-    """Return the kernels with most time, by launching path. part: of each row, (m,).
+def kernel_uses(
+    activity: GpuActivity, part: FloatArray | None = None, most: int | None = None
+) -> tuple[KernelUse, ...]:
+    """Return the kernels with most time, by launching path. part: of each row, (m,); default: the whole run.
 
     Launches whose path was not recorded are divided among the recorded paths of their kernel, in proportion. Those of
     threads without a function of the program, as autograd's, have path 0.
     """
-    rows = activity.kernels
-    known = dict[int, dict[int, FloatArray]]()
-    unknown: dict[int, FloatArray] = defaultdict(lambda: np.zeros(2))
-    use = np.flatnonzero(part * rows.count > 0)
-    for what, node, share, count, seconds in zip(
-        rows.what[use].tolist(), rows.node[use].tolist(), part[use], rows.count[use], rows.seconds[use], strict=True
-    ):
-        amount = share * np.array([count, seconds])
-        if node >= 0:
-            by_node = known.setdefault(what, {})
-            by_node[node] = by_node.get(node, np.zeros(2)) + amount
-        else:
-            unknown[what] += amount
-    out = list[KernelUse]()
-    for what in {**known, **unknown}:
-        by_node, name = known.get(what, {}), activity.names.get(what, "")
-        total = sum(by_node.values(), np.zeros(2))
-        scale = 1 + unknown[what] / np.maximum(total, 1e-12)
-        for node, amount in by_node.items():
-            out.append(KernelUse(name, node, *(float(number) for number in amount * scale)))
-        if not by_node:
-            out.append(KernelUse(name, UNSAMPLED, *(float(number) for number in unknown[what])))
+    rows, out = activity.kernels, list[KernelUse]()
+    sums = _sums(rows.what, rows.node, part, rows.count, rows.seconds)
+    for what, group in groupby(sums.items(), key=lambda item: item[0][0]):
+        by_node = {node: np.array(amount) for (_, node), amount in group if amount[0] > 0}
+        unknown = by_node.pop(UNSAMPLED, np.zeros(2))
+        scale = 1 + unknown / np.maximum(sum(by_node.values(), np.zeros(2)), 1e-12)
+        amounts = {node: amount * scale for node, amount in by_node.items()} or {UNSAMPLED: unknown}
+        name = activity.names.get(what, "")
+        out += [KernelUse(name, node, *amount.tolist()) for node, amount in amounts.items() if amount[0] > 0]
     out.sort(key=lambda one: (-one.seconds, one.name, one.node))
     return tuple(out[:most])
 
@@ -318,13 +315,12 @@ def copy_table(rows: GpuRows, part: FloatArray | None = None) -> list[tuple[Copy
 
     part: of each row, (m,); default: the whole run.
     """
-    out, share = dict[tuple[str, int], CopyUse](), np.ones(len(rows.count)) if part is None else part
-    keys, index = np.unique(np.stack([rows.what, rows.node]), axis=1, return_inverse=True)
-    columns = (rows.count, rows.bytes, rows.seconds)
-    sums = [np.bincount(index.ravel(), share * each, keys.shape[1]) for each in columns]
-    for at, (what, node) in enumerate(keys.T.tolist()):
+    out = dict[tuple[str, int], CopyUse]()
+    for (what, node), (number, amount_b, seconds) in _sums(
+        rows.what, rows.node, part, rows.count, rows.bytes, rows.seconds
+    ).items():
         # Several kinds have one direction.
-        key, (number, amount_b, seconds) = (COPY_NAMES.get(what, "other"), node), (float(each[at]) for each in sums)
+        key = COPY_NAMES.get(what, "other"), node
         before = out.get(key, CopyUse(key[0], 0.0, 0.0, 0.0))
         if number > 0:
             out[key] = CopyUse(key[0], before.count + number, before.bytes + amount_b, before.seconds + seconds)
