@@ -192,6 +192,7 @@ static void close_interval(struct followed *process, uint64_t now_ns, uint64_t n
         .threads = process->threads,
         .shortened = interval->shortened,
         .suspended = process->suspended_ns,
+        .delayed_ns = process->waits.delayed_ns,
     };
     waiters_put(process);
     process->is_recorded = recording_interval(&process->recording, interval, &record);

@@ -89,7 +89,9 @@ class Recorder:
             arcs=arcs,
             paths=paths,
             samples=samples,
-            counters=Counters(count / rate_hz, width, zero, zero, zero, count, none, none, none + 1, none, none, zero),
+            counters=Counters(
+                count / rate_hz, width, zero, zero, zero, count, none, none, none + 1, none, none, zero, zero
+            ),
         )
 
     def _samples(

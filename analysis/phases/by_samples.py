@@ -15,7 +15,7 @@ from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, make_fit, score_cuts, votes_of
 from incprof.analysis.phases.levels import Parts, sequence_and_parts, stages_of
 from incprof.analysis.phases.segments import explain_boundaries, levels_of, short_segments
-from incprof.analysis.phases.sequence import Sequence
+from incprof.analysis.phases.sequence import Sequence, delayed_between
 from incprof.analysis.segment_sums import Sums, evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile, by_first_appearance
@@ -71,11 +71,22 @@ def _places(parts: Parts, clusters: IntArray, labels: IntArray) -> dict[int, tup
 
 
 def part_of_intervals(profile: IntervalProfile, sequence: Sequence, parts: Parts) -> IntArray:
-    """Return the part that has most of each interval, (n,); -1 for one without samples and waiting ticks."""
+    """Return the part that has most of each interval, (n,); -1 for one without samples and waiting ticks.
+
+    If the program waited for a processor meanwhile, such an interval belongs to the part before it.
+    """
     row = np.minimum(np.searchsorted(profile.end_s, sequence.time_s, side="left"), profile.n_intervals - 1)
     size = len(parts.nodes) + 1
     count = np.bincount(row * size + parts.part + 1, minlength=profile.n_intervals * size)
     most: IntArray = count.reshape(-1, size).argmax(axis=1) - 1
+    empty = np.flatnonzero(np.bincount(row, minlength=profile.n_intervals) == 0)
+    after = np.searchsorted(sequence.time_s, profile.end_s[empty])
+    is_inside = (after > 0) & (after < len(sequence))
+    empty, after = empty[is_inside], after[is_inside]
+    begin, end = sequence.time_s[after - 1], sequence.time_s[after]
+    delayed_s = delayed_between(profile, np.stack([begin, end], axis=1).ravel())[::2]
+    is_delayed = 2 * delayed_s > end - begin
+    most[empty[is_delayed]] = parts.part[after[is_delayed] - 1]
     return most
 
 

@@ -262,6 +262,16 @@ def _thinned(sequence: Sequence) -> Sequence:
     return replace(thin, period_s=sequence.period_s * by, blur=round(sequence.blur / by))
 
 
+def delayed_between(profile: IntervalProfile, edge: FloatArray) -> FloatArray:
+    """Return the seconds between times, (e,), in which the first thread waited for a processor, (e - 1,)."""
+    begin, end, delayed_s = profile.start_s, profile.end_s, profile.counters.delayed_s
+    if not len(delayed_s):
+        return np.zeros(len(edge) - 1)
+    until = np.concatenate([[0.0], np.cumsum(delayed_s)])
+    out: FloatArray = np.diff(np.interp(edge, np.append(begin[:1], end), until))
+    return out
+
+
 def _waiting_ticks(profile: IntervalProfile, time_s: FloatArray, period_s: float) -> tuple[IntArray, float]:
     """Return the number of waiting ticks before each tick, and after the last one, (m + 1,), and seconds for each.
 
@@ -275,7 +285,7 @@ def _waiting_ticks(profile: IntervalProfile, time_s: FloatArray, period_s: float
     hole = np.flatnonzero(profile.start_s[1:] > profile.end_s[:-1])
     at = np.clip(np.searchsorted(edge, profile.end_s[hole], side="right") - 1, 0, len(gap_s) - 1)
     np.subtract.at(gap_s, at, profile.start_s[hole + 1] - profile.end_s[hole])
-    waits = gap_s > max(WAITS_S, WAITS_PERIODS * period_s)
+    waits = gap_s - delayed_between(profile, edge) > max(WAITS_S, WAITS_PERIODS * period_s)
     each_s = max(period_s, float(gap_s[~waits].sum()) / max(int((~waits).sum()), 1))
     more: IntArray = np.where(waits, np.round(gap_s / each_s) - 1, 0).astype(np.int64)
     return np.maximum(more, 0), each_s

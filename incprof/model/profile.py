@@ -218,6 +218,7 @@ class Counters:
             longer.
         suspended_s: time before the interval in which the process was stopped or the machine asleep; not a part of the
             interval's duration.
+        delayed_s: time in which the first thread was ready to run, without a processor.
     """
 
     cpu_s: FloatArray
@@ -232,6 +233,7 @@ class Counters:
     skipped: IntArray
     shortened: IntArray
     suspended_s: FloatArray
+    delayed_s: FloatArray
 
     @property
     def own_s(self) -> FloatArray:

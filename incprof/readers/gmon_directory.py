@@ -154,7 +154,7 @@ def _arc_steps(now: ArcTable, before: ArcTable) -> ArcTable:
 def _no_counters(n: int) -> Counters:
     """Return counters for a recording without any, shape (n,) each."""
     none, zero = np.zeros(n), np.zeros(n, dtype=np.int64)
-    return Counters(none, none, none, none, none, zero, zero, zero, zero, zero, zero, none)
+    return Counters(none, none, none, none, none, zero, zero, zero, zero, zero, zero, none, none)
 
 
 # One gmon.out file: header and records.

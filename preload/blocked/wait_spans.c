@@ -25,7 +25,7 @@ void wait_spans_begin(struct wait_spans *spans)
     spans->sites.record_size = spans->sites.key_size = sizeof(struct wait_site);
     table_clear(&spans->sites);
     spans->spans.length = 0;
-    spans->previous_us = spans->sampled = spans->thinned = spans->consumed_ns = 0;
+    spans->previous_us = spans->sampled = spans->thinned = spans->consumed_ns = spans->delayed_ns = 0;
     spans->is_refused = false;
 }
 
@@ -197,6 +197,7 @@ enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool d
     span.end_ns = now_ns;
     span.delayed_ns = times.delay_ns - waits->delay_ns;
     span.waited_ns = waited_ns(waits, now_ns - waits->since_ns, times.cpu_ns - waits->cpu_ns + span.delayed_ns);
+    spans->delayed_ns += thread->number == 0 ? span.delayed_ns : 0;
     add_span(spans, interval, waits, &span);
     waits->since_ns = now_ns;
     waits->cpu_ns = times.cpu_ns;
@@ -267,7 +268,7 @@ void wait_spans_put(struct wait_spans *spans, struct interval *interval)
     table_clear(&spans->sites);
     spans->spans.length = 0;
     spans->spans.failed = false;
-    spans->sampled = spans->thinned = spans->consumed_ns = 0;
+    spans->sampled = spans->thinned = spans->consumed_ns = spans->delayed_ns = 0;
 }
 
 void wait_spans_free(struct wait_spans *spans)

@@ -24,6 +24,7 @@ struct wait_spans {
     struct buffer spans;
     uint64_t previous_us;                   /* the beginning of the last span written */
     uint64_t sampled, thinned, consumed_ns; /* samples taken and left out; their CPU time */
+    uint64_t delayed_ns;                    /* of the first thread */
     bool is_refused;
 };
 

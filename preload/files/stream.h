@@ -30,7 +30,8 @@ struct interval_record {
     uint64_t dropped; /* intervals before this one that were dropped for lack of room */
     uint64_t
         suspended; /* nanoseconds before its start in which the process was stopped, including the machine's sleep */
-    uint64_t event_ns; /* the part of handler_ns outside the signal handler */
+    uint64_t event_ns;   /* the part of handler_ns outside the signal handler */
+    uint64_t delayed_ns; /* of the first thread, ready to run without a processor */
 };
 
 /* Start an image; stream_end_image fills in its length. */

@@ -225,6 +225,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
         .dropped = recording.dropped,
         .suspended = suspended_ns + suspension_slept_ns(),
         .event_ns = interval.totals.event_ns,
+        .delayed_ns = waits_delayed_ns(),
     };
     cost.ticks += interval.profiler_ticks;
     cost.event_ns += interval.totals.event_ns;

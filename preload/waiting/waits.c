@@ -118,6 +118,11 @@ void waits_finish(struct interval *interval)
     charge(wait_schedule_pay(start_ns));
 }
 
+uint64_t waits_delayed_ns(void)
+{
+    return spans.delayed_ns;
+}
+
 void waits_put(struct interval *interval)
 {
     if (!wait_schedule_exist())

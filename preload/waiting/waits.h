@@ -29,6 +29,10 @@ void waits_sample(struct interval *interval, bool is_alone);
 /* Account for all threads up to now, at the end of the recording. */
 void waits_finish(struct interval *interval);
 
+/* Return how long the first thread was ready to run without a processor in the open interval, as far as samples show
+ * it. */
+uint64_t waits_delayed_ns(void);
+
 /* Append the image of the open interval to its images. */
 void waits_put(struct interval *interval);
 

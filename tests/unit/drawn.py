@@ -115,7 +115,7 @@ def profile(draw: Random) -> IntervalProfile:
     zero, none = np.zeros(n), np.zeros(n, dtype=np.int64)
     wall = np.maximum(busy, interval_s)
     taken = np.bincount(row[samples.weight > 0], minlength=n)
-    counters = Counters(busy, wall, zero, zero, zero, taken, none, none, none + 1, none, none, zero)
+    counters = Counters(busy, wall, zero, zero, zero, taken, none, none, none + 1, none, none, zero, zero)
     modules = () if counted else MODULES
     return IntervalProfile(
         Metadata("app", None, 0, 1, interval_s, rate, modules, ordered=draw.random() < 0.9),

@@ -238,9 +238,10 @@ class StreamWriter:
         inside = sum(s.weight for s in samples if s.kind == PROFILER)
         cpu_ns = ticks * 10**9 // self.rate_hz
         values = [self._now_ns, self._now_ns + length_ns, cpu_ns, length_ns, 0, 0, len(samples), ticks, inside, 0, 0, 1]
+        values += [0] * (max(given, default=0) + 1 - len(values))
         for index, value in given.items():
             values[index] = value
-        return struct.pack("<12Q", *values)
+        return struct.pack(f"<{len(values)}Q", *values)
 
 
 def module(number: int, path: str, build_id: str | None, *, app: bool, high: int = 0x100000) -> dict[str, Any]:

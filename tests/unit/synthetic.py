@@ -48,5 +48,5 @@ def make_profile(
         arcs=Arcs(no_int, no_int, no_int, no_int),
         paths=PathTree(np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64), np.zeros(1, dtype=np.int64)),
         samples=Samples(np.zeros(0), no_int, no_int, no_int, no_int, no_int),
-        counters=Counters(cpu, wall, zero, zero, zero, ticks, count, count, count + 1, count, count, zero),
+        counters=Counters(cpu, wall, zero, zero, zero, ticks, count, count, count + 1, count, count, zero, zero),
     )

@@ -21,7 +21,7 @@ from incprof.readers.stream.stream_files import ByteArray, Damage, Image, Source
 from incprof.safe.printable import parse_json
 from incprof.symbols.elf.preflight import program_name, script_name
 
-COUNTERS = 17
+COUNTERS = 18
 MAX_NS = 2**62
 # Size of an END image, at most.
 TAIL_BYTES = 512

@@ -117,6 +117,7 @@ class StreamDecoder:
             skipped=counts[:, 4],
             shortened=counts[:, 5],
             suspended_s=c[:, 15] * NS,
+            delayed_s=c[:, 17] * NS,
         )
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:

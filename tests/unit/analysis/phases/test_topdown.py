@@ -356,3 +356,18 @@ def test_a_border_inside_an_interval_without_times_is_a_jump(ends, rate, seed):
         stage[first : first + rate] = rng.permutation(stage[first : first + rate])
     blurred = replace(evidence_of(stage), blur=rate)
     assert len(segments_of(blurred, found_in(stage, rate))) == 3
+
+
+@pytest.mark.parametrize("is_delayed", [False, True])
+def test_waiting_for_a_processor_belongs_to_the_phase_around_it(tmp_path, is_delayed):
+    """In the middle of a run, the program gets a tick every two seconds: it sleeps, or other programs run."""
+    writer = StreamWriter(["main", "one", "two"], interval_s=1.0)
+    for i in range(60):
+        is_rare = 20 <= i < 40
+        samples = [Sample("main;one"), Sample("main;two")] * 50
+        samples = samples[i // 2 % 2 : i // 2 % 2 + 1] * (i % 2) if is_rare else samples
+        writer.interval(samples, counters={17: 10**9 - len(samples) * 10**7} if is_rare and is_delayed else None)
+    writer.end()
+    result = Study(open_run(writer.save(tmp_path / "run"))).phases()
+    assert (result.labels >= 0).all()
+    assert [phase.off_cpu for phase in result.phases] == ([False] if is_delayed else [False, True])
