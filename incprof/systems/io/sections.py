@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model import Function
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.render.json import exact, fields, whole
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
-from incprof.study.recorded_paths import paths_of
+from incprof.study.recorded_paths import Places, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside
@@ -47,14 +46,15 @@ class Site:
     """A function that makes calls in a phase.
 
     Attributes:
-        function: the innermost of the program's own; None: none was on the path.
-        callers: the functions that called it, innermost first, at most MOST_CALLERS.
+        functions: the innermost of the program's own and those that called it, innermost first, with inlined ones; at
+            most MOST_CALLERS + 1. Empty: none was on the path.
+        module: of the innermost.
         operation: what it does most of the time in these calls.
         share: of the time in calls of the phase, by the sampled ones.
     """
 
-    function: Function | None
-    callers: tuple[Function, ...]
+    functions: tuple[str, ...]
+    module: str | None
     operation: str
     share: float
 
@@ -162,10 +162,24 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
     if calls is None or not len(calls.node):
         return {}
     paths = paths_of(study)
-    return {each.id: sites_of(paths, calls, each.calls) for each in phases if each.calls is not None}
+    nodes = np.unique(np.concatenate([calls.node[each.calls.sampled] for each in phases if each.calls is not None]))
+    places = places_of(study, paths, (at for node in nodes.tolist() for at in paths.path_to(node)[-MOST_CALLERS - 1 :]))
+    return {each.id: sites_of(paths, places, calls, each.calls) for each in phases if each.calls is not None}
 
 
-def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site]:
+def _functions_at(paths: RecordedPaths, places: Places, node: int) -> tuple[tuple[str, ...], str | None]:
+    """Return the functions on the path to a node, as a site has them, and the module of the innermost."""
+    own = [at for at in paths.path_to(node)[::-1] if paths.tree.function[at] >= 0][: MOST_CALLERS + 1]
+    functions = [paths.functions[int(paths.tree.function[at])] for at in own]
+    names = [
+        name
+        for at, function in zip(own, functions, strict=True)
+        for name in (*(places[at].inlined[::-1] if at in places else ()), function.name)
+    ]
+    return tuple(names[: MOST_CALLERS + 1]), functions[0].module if functions else None
+
+
+def sites_of(paths: RecordedPaths, places: Places, calls: Calls, phase: PhaseCalls) -> list[Site]:
     """Return the functions with most of the time of a phase's sampled calls, at most MOST_SITES."""
     weight = calls.weight[phase.sampled] * calls.event_duration_s[phase.sampled]
     total = float(weight.sum())
@@ -174,19 +188,19 @@ def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site
     node, operation = calls.node[phase.sampled], calls.event_operation[phase.sampled]
     pairs, which = np.unique(np.stack([node, operation], axis=1), axis=0, return_inverse=True)
     seconds = np.bincount(which.ravel(), weights=weight, minlength=len(pairs))
-    sums = dict[tuple[Function, ...], dict[int, float]]()
+    sums = dict[tuple[tuple[str, ...], str | None], dict[int, float]]()
     for (at, kind), own in zip(pairs.tolist(), seconds.tolist(), strict=True):
-        each = sums.setdefault(tuple(paths.functions_to(at)[::-1][: MOST_CALLERS + 1]), {})
+        each = sums.setdefault(_functions_at(paths, places, at), {})
         each[kind] = each.get(kind, 0.0) + own
     ordered = sorted(sums.items(), key=lambda one: -sum(one[1].values()))
     return [
         Site(
-            chain[0] if chain else None,
-            chain[1:],
+            functions,
+            module,
             OPERATIONS[max(each, key=lambda kind: each[kind])],
             sum(each.values()) / total,
         )
-        for chain, each in ordered[:MOST_SITES]
+        for (functions, module), each in ordered[:MOST_SITES]
     ]
 
 
@@ -211,9 +225,9 @@ def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object
 def _site_value(site: Site) -> dict[str, object]:
     """Return the JSON value of a function that makes calls."""
     return {
-        "function": site.function and site.function.name,
-        "module": site.function and site.function.module,
-        "callers": [caller.name for caller in site.callers],
+        "function": site.functions[0] if site.functions else None,
+        "module": site.module,
+        "callers": list(site.functions[1:]),
         **fields(site, "operation share", exact),
     }
 
@@ -288,10 +302,10 @@ def of_calls(one: PhaseIo) -> str | None:
 def of_sites(sites: Sequence[Site]) -> str | None:
     """Return which functions make a phase's calls; None for none that matters."""
     named = [
-        f"{short(site.function.name)} {100 * site.share:.0f} % ({site.operation}"
-        + (f", called by {short(site.callers[0].name)})" if site.callers else ")")
+        f"{short(site.functions[0])} {100 * site.share:.0f} % ({site.operation}"
+        + (f", called by {short(site.functions[1])})" if site.functions[1:] else ")")
         for site in sites[:MOST_NAMED]
-        if site.function is not None and site.share >= LEAST_SHARE
+        if site.functions and site.share >= LEAST_SHARE
     ]
     return "time in calls by function: " + ", ".join(named) if named else None
 

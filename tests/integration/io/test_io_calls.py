@@ -34,7 +34,7 @@ from incprof.systems.io.read import (
     read_io,
 )
 from incprof.systems.io.sections import card
-from tests.integration.collector import Recording, clean_environment, run, variables
+from tests.integration.collector import FIXTURES, Recording, clean_environment, run, variables
 from tests.integration.conftest import Build, Record
 from tests.integration.hosts import need
 
@@ -171,6 +171,28 @@ def test_the_card_names_files_and_functions(script: Path, record: Record) -> Non
     assert most["sites"][0]["function"] == "step"
     assert most["sites"][0]["callers"][-1] == "main"
     assert any("files and calls are known of all of these bytes" in note for note in part.notes)
+
+
+def test_the_card_names_inlined_functions(tmp_path: Path, build: Build, record: Record) -> None:
+    source = tmp_path / "inlined.c"
+    source.write_text(
+        "#include <fcntl.h>\n#include <time.h>\n#include <unistd.h>\n"
+        '#include "burn.h"\n#define INLINED static inline __attribute__((always_inline))\n'
+        "static char block[65536];\n"
+        "INLINED void put_block(int file) { if (pwrite(file, block, sizeof block, 0) < 0) _exit(1); }\n"
+        "INLINED void checkpoint(int file) { for (int i = 0; i < 20; i++) put_block(file); }\n"
+        "NOINLINE void step(int file) { BURN_S(0.02); checkpoint(file); KEEP_FRAME; }\n"
+        'int main(void) { int file = open("data", O_RDWR | O_CREAT, 0600);\n'
+        "for (int i = 0; i < 30; i++) step(file); return 0; }\n"
+    )
+    program = build(source, flags=f"-O2 -g -I{FIXTURES}", pg=False, output="inlined")
+    part = card(Study(record([program], env=chosen(program), rate=1000).directory), None)
+    assert part is not None
+    (value,) = (dict(each) for each in part.values.values() if isinstance(each, dict))
+    most = value["sites"][0]
+    assert (most["function"], most["callers"], most["operation"]) == (
+        "put_block", ["checkpoint", "step", "main"], "write",
+    )  # fmt: skip
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
