@@ -113,6 +113,8 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
         }
         buffer_bytes(out, &section, sizeof section);
     }
+    if (!buffer_reserve(out, at - out->length)) /* at once: growing would copy megabytes */
+        return;
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
         if (!is_kept(elf, section, with_debug))
