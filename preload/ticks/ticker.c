@@ -33,7 +33,7 @@ static void note(const char *what)
 uint64_t ticker_random_below(uint64_t bound)
 {
     static uint64_t state;
-    uint64_t x = __atomic_add_fetch(&state, sys_clock_ns(CLOCK_MONOTONIC) | 1, __ATOMIC_RELAXED);
+    uint64_t x = __atomic_add_fetch(&state, monotonic_ns() | 1, __ATOMIC_RELAXED);
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
