@@ -15,7 +15,7 @@ from tests.integration.collector import Recording
 # Cause and kind of each wait of wait_mixture.cpp; "": any kind.
 REASONS: dict[str, tuple[str, str]] = {
     "sleep": ("sleep", ""), "usleep": ("sleep", ""), "polled": ("sleep", ""), "selected": ("sleep", ""),
-    "timer": ("sleep", "timer"), "child": ("child", ""), "join": ("lock", "join"), "openmp": ("openmp", ""),
+    "timer": ("sleep", "timer"), "child": ("child", ""), "join": ("join", ""), "openmp": ("openmp", ""),
     "fsync": ("io", "file"), "uncached": ("io", "file"), "mapped": ("fault", ""), "mutex": ("lock", "mutex"),
     "stdmutex": ("lock", "mutex"), "condition": ("lock", "condition"), "stdcondition": ("lock", "condition"),
     "barrier": ("lock", "barrier"), "semaphore": ("lock", "semaphore"), "sysv": ("lock", "semaphore"),

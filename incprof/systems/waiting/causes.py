@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 Cause = Literal[
-    "lock", "sleep", "io", "network", "mpi", "openmp", "device", "fault", "run-queue", "suspended", "child", "other",
-    "unknown",
+    "lock", "sleep", "io", "network", "mpi", "openmp", "device", "fault", "run-queue", "suspended", "join", "child",
+    "other", "unknown",
 ]  # fmt: skip
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
@@ -38,7 +38,7 @@ FUNCTIONS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
     (Reason("device"), re.compile(r"cu(da)?[A-Z]|hip[A-Z]|hsa_|ze[A-Z]|cl[A-Z][a-z]|nccl[A-Z]|rccl[A-Z]")),
 )
 
-CONDITION, MUTEX, GLOBAL_LOCK = "condition", "mutex", "GIL"
+CONDITION, MUTEX, GLOBAL_LOCK, JOIN = "condition", "mutex", "GIL", "join"
 # Functions that tell one lock from another, where the system call is that of a lock.
 LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (GLOBAL_LOCK, re.compile(r"take_gil|PyEval_(Acquire|Restore)")),
@@ -46,7 +46,7 @@ LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("future", re.compile(r"_ZNSt\d+__atomic_futex_unsigned_base|_ZNK?St13__future_base")),
     (CONDITION, re.compile(r"_*(pthread_cond_|cnd_(timed)?wait|_ZNSt\d*_?V?2?\d*condition_variable)")),
     ("barrier", re.compile(r"_*pthread_barrier_wait|_ZNSt\d+barrier")),
-    ("join", re.compile(r"_*(pthread_((timed|clock)?join|clockjoin)|thrd_join|_ZNSt6thread4join)")),
+    (JOIN, re.compile(r"_*(pthread_((timed|clock)?join|clockjoin)|thrd_join|_ZNSt6thread4join)")),
     ("semaphore", re.compile(r"_*(sem_(timed|clock)?wait|new_sem_wait|semop|semtimedop)")),
     ("read-write lock", re.compile(r"_*pthread_rwlock_")),
     (
@@ -195,7 +195,7 @@ def _is_of_library(reason: Reason, name: str, module: str) -> bool:
 
 
 def _by_call(names: Sequence[str], call: str, kind: int) -> Reason:
-    """Return the reason by the system call; a futex is a lock whose kind the functions show."""
+    """Return the reason by the system call; a futex is a lock whose kind the functions show, or a join."""
     reason = CALLS.get(call, Reason("other", call))
     if call in WITHOUT and kind == 0:
         return WITHOUT[call]
@@ -203,5 +203,5 @@ def _by_call(names: Sequence[str], call: str, kind: int) -> Reason:
         return OBJECTS.get(kind, Reason("other", call))
     if reason == Reason("lock"):
         kinds = [what for what, pattern in LOCKS if any(pattern.match(name) for name in names)]
-        return Reason("lock", kinds[0] if kinds else "futex")
+        return Reason("join") if kinds[:1] == [JOIN] else Reason("lock", kinds[0] if kinds else "futex")
     return reason

@@ -28,6 +28,7 @@ NAMES: dict[Cause, str] = {
     "fault": "page faults",
     "run-queue": "a processor",
     "suspended": "being stopped",
+    "join": "threads to end",
     "child": "child processes",
     "other": "something else",
     "unknown": "waits too short to be seen",

@@ -27,7 +27,7 @@ from tests.integration.conftest import Build, Record
 
 REASONS = {
     "sleep": ("sleep", ""), "mutex": ("lock", "mutex"), "condition": ("lock", "condition"),
-    "barrier": ("lock", "barrier"), "semaphore": ("lock", "semaphore"), "join": ("lock", "join"),
+    "barrier": ("lock", "barrier"), "semaphore": ("lock", "semaphore"), "join": ("join", ""),
     "pipe": ("network", "pipe"), "socket": ("network", "socket"), "poll": ("network", "pipe"),
     "select": ("network", "select"), "epoll": ("network", "epoll"), "child": ("child", ""), "fault": ("fault", ""),
 }  # fmt: skip

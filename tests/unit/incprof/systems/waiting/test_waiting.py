@@ -119,6 +119,7 @@ def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
         (["__futex_abstimed_wait", "pthread_cond_wait@@GLIBC_2.3.2"], ["libc.so.6"] * 2, "futex", 0,
          ("lock", "condition")),
         (["[unknown in libc.so.6]"], ["libc.so.6"], "futex", 0, ("lock", "futex")),
+        (["__pthread_clockjoin_ex"], ["libc.so.6"], "futex", 0, ("join", "")),
         (["__lll_lock_wait", "pthread_mutex_lock", "python3.11+0x4f92c0", "_PyEval_EvalFrameDefault"],
          ["libc.so.6"] * 2 + ["python3.11"] * 2, "futex", 0, ("lock", "GIL")),
         (["__lll_lock_wait_private", "_int_free", "free", "insertdict", "PyDict_SetItem"],
