@@ -61,9 +61,10 @@ struct thread {
     bool wants_ticker;           /* from the interval thread */
     struct thread_events events; /* hardware events (collector) */
     uint64_t period_ns, first_due_ns, delivered;
-    int64_t credit_ns; /* the handler's time budget; below 0 it skips ticks (sampler.c) */
-    uint64_t held;     /* skipped ticks, added to the next sample's weight */
-    uint64_t start_pc; /* the start routine, charged for a thread too short to be sampled */
+    uint64_t first_expiry_ns; /* of the timer (ticker.c) */
+    int64_t credit_ns;        /* the handler's time budget; below 0 it skips ticks (sampler.c) */
+    uint64_t held;            /* skipped ticks, added to the next sample's weight */
+    uint64_t start_pc;        /* the start routine; 0: the main thread */
     uint64_t stack_low, stack_high;
     stack_t application_stack; /* the signal stack that the application has set */
 

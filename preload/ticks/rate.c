@@ -15,8 +15,8 @@
 #define TRIAL_STEPS 10
 #define TRIALS 15 /* an odd number */
 
-/* Return the kernel's tick, 1 / HZ: the step of its coarse clocks. */
-static uint64_t kernel_tick_ns(void)
+/* It is the step of the kernel's coarse clocks. */
+uint64_t rate_kernel_tick_ns(void)
 {
     struct timespec tick = {0, 0};
     if (SYS2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick) != 0)
@@ -89,13 +89,14 @@ static void lower_rate(struct config *config, uint64_t cost_ns)
 
 void rate_choose(struct config *config)
 {
-    bool is_fast = NANO / config->rate_hz < kernel_tick_ns();
+    bool is_fast = NANO / config->rate_hz < rate_kernel_tick_ns();
     if (config->clock_given ? config->clock != CLOCK_PERF : !is_fast)
         return;
     int fd = perf_event_open(0, TRIAL_PERIOD_NS);
     if (fd < 0) {
         if (is_fast && !config->rate_given)
-            config->rate_hz = NANO / kernel_tick_ns(); /* the default is as fast as a CPU timer, if that is slower */
+            config->rate_hz =
+                NANO / rate_kernel_tick_ns(); /* the default is as fast as a CPU timer, if that is slower */
         else if (!config->clock_given)
             log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
                      "kernel.perf_event_paranoid): the rate will be lower than requested",

@@ -125,7 +125,8 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
         thread_add(&thread->counters.skipped, 1);
         return;
     }
-    take_charged_sample(thread, context, thread->held);
+    uint64_t missed = thread->start_pc != 0 ? missed_ticks_take(thread->start_pc) : 0;
+    take_charged_sample(thread, context, thread->held + missed);
     thread->held = 0;
 }
 
@@ -182,16 +183,25 @@ bool sampler_start(void)
     return false;
 }
 
-/* Account for the ticks due after the last expiry that the kernel detected: all, for a thread shorter than a kernel
- * tick. */
+/* Return the ticks due after the last expiry that the kernel detected, as far as they count for the thread itself. */
+static uint64_t take_remaining_ticks(struct thread *thread)
+{
+    int64_t overdue = ticker_overdue(thread);
+    int64_t due = overdue + (int64_t)thread->held;
+    ticker_forget_thread(thread);
+    thread->delivered += (uint64_t)overdue;
+    thread->held = 0;
+    if (!switch_is_sampling())
+        return 0;
+    if (thread->start_pc != 0)
+        return missed_ticks_leave(thread->start_pc, due);
+    return due > 0 ? (uint64_t)due : 0;
+}
+
 static void account_remaining_ticks(struct thread *thread)
 {
-    uint64_t overdue = ticker_overdue(thread);
-    uint64_t due = overdue + thread->held;
-    ticker_forget_thread(thread);
-    thread->delivered += overdue;
-    thread->held = 0;
-    if (due == 0 || !switch_is_sampling())
+    uint64_t due = take_remaining_ticks(thread);
+    if (due == 0)
         return;
     uint64_t start = thread->start_pc;
     const struct code_map *map = modules_enter();

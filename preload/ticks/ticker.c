@@ -1,7 +1,7 @@
-/* Thread safety: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is each
- * record's wants_ticker. A thread owns its timer until it requests a ticker from the interval thread, which opens, aims
- * and closes its perf event, or creates a timer in its place. The interval thread also deletes the timers of ended
- * threads, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
+/* Thread safety: period_ns, kernel_tick_ns and clock_source are written before the first thread. `wanted` is atomic,
+ * and so is each record's wants_ticker. A thread owns its timer until it requests a ticker from the interval thread,
+ * which opens, aims and closes its perf event, or creates a timer in its place. The interval thread also deletes the
+ * timers of ended threads, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
  * reported_trouble belongs to the interval thread. No locks. */
 #define _GNU_SOURCE
 #include "ticker.h"
@@ -12,7 +12,10 @@
 #include "sys.h"
 #include "worker.h"
 
-static uint64_t period_ns;
+/* CPU time from the start of a thread's clock to its timer: an expiry in the past would signal at once. */
+#define SETTING_NS 20000
+
+static uint64_t period_ns, kernel_tick_ns;
 static enum clock_source clock_source;
 static char cookie;     /* its address marks our timers' signals */
 static uint32_t wanted; /* number of threads that wait for a ticker from the interval thread */
@@ -45,18 +48,32 @@ static uint64_t thread_cpu_ns(void)
     return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-uint64_t ticker_overdue(const struct thread *thread)
+int64_t ticker_overdue(const struct thread *thread)
 {
     uint64_t cpu_ns = thread_cpu_ns();
     uint64_t due = cpu_ns < thread->first_due_ns ? 0 : (cpu_ns - thread->first_due_ns) / thread->period_ns + 1;
-    return due > thread->delivered ? due - thread->delivered : 0;
+    return (int64_t)(due - thread->delivered);
+}
+
+/* Return when the timer is to expire first. It signals the thread at the kernel's next tick, which is uniform over the
+ * thread's time if the expiry is a whole number of kernel's ticks after the start. Otherwise the ends of short threads
+ * would be sampled more often than their beginnings, and most of them not at all. The main thread has no others of its
+ * kind whose samples count for what it misses. */
+static uint64_t first_expiry(const struct thread *thread, uint64_t now_ns)
+{
+    if (thread->start_pc == 0 || kernel_tick_ns == 0)
+        return thread->first_due_ns;
+    uint64_t after_ns = thread->first_due_ns - now_ns;
+    return now_ns + after_ns - after_ns % kernel_tick_ns + SETTING_NS;
 }
 
 void ticker_begin(const struct config *config)
 {
     period_ns = 1000000000u / config->rate_hz;
     clock_source = config->clock;
+    kernel_tick_ns = rate_kernel_tick_ns();
     wanted = 0;
+    missed_ticks_begin();
 }
 
 /* Start the perf event. The handler identifies its signals by its descriptor, which is set before the first one.
@@ -85,7 +102,7 @@ static long start_timer(struct thread *thread, int number)
     long error = SYS3(SYS_timer_create, sys_thread_clock(thread->tid), &event, &timer);
     if (error != 0)
         return error;
-    uint64_t first = thread->first_due_ns + thread->delivered * thread->period_ns;
+    uint64_t first = thread->first_expiry_ns + thread->delivered * thread->period_ns;
     struct itimerspec when = {{(time_t)(thread->period_ns / 1000000000u), (long)(thread->period_ns % 1000000000u)},
                               {(time_t)(first / 1000000000u), (long)(first % 1000000000u)}};
     thread->timer = timer;
@@ -139,7 +156,9 @@ static void set_timer(struct thread *thread, int number)
 void ticker_start_thread(struct thread *thread)
 {
     thread->period_ns = period_ns;
-    thread->first_due_ns = thread_cpu_ns() + 1 + ticker_random_below(period_ns);
+    uint64_t now_ns = thread_cpu_ns();
+    thread->first_due_ns = now_ns + 1 + ticker_random_below(period_ns);
+    thread->first_expiry_ns = first_expiry(thread, now_ns);
     thread->delivered = thread->held = 0;
     thread->credit_ns = FULL_CREDIT_NS;
     int number = own_signal();
@@ -256,7 +275,8 @@ uint32_t ticker_weight(struct thread *thread, const siginfo_t *info)
         ticks += info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
     } else {
         /* perf reports no count, and no ticks inside the kernel, so the due ticks are computed from the CPU clock. */
-        ticks = ticker_overdue(thread);
+        int64_t overdue = ticker_overdue(thread);
+        ticks = overdue > 0 ? (uint64_t)overdue : 0;
     }
     thread->delivered += ticks;
     return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;

@@ -53,12 +53,29 @@ bool ticker_is_ours(const struct thread *thread, const siginfo_t *info);
  * pending signal merge into it. Async-signal-safe, by the thread itself. */
 uint32_t ticker_weight(struct thread *thread, const siginfo_t *info);
 
-/* Return the number of ticks due by the thread's CPU clock that no signal has delivered. Async-signal-safe, by the
- * thread itself. */
-uint64_t ticker_overdue(const struct thread *thread);
+/* Return the number of ticks due by the thread's CPU clock that no signal has delivered; below 0 if signals delivered
+ * more than were due. Async-signal-safe, by the thread itself. */
+int64_t ticker_overdue(const struct thread *thread);
 
 /* Print one line on stderr, once, if some thread could not be sampled as configured. Collector. */
 void ticker_report_trouble(void);
+
+/* Ticks that were due to ended threads, but that the kernel did not detect: it checks CPU-time timers only at its own
+ * tick, and most threads shorter than that end before. They count for the next sample of a thread with the same start
+ * routine. Everything here is async-signal-safe, and thread-safe but for the first function.
+ */
+
+/* Before the first thread starts, of the process or of a forked child. */
+void missed_ticks_begin(void);
+
+/* Return the ticks that ended threads of this start routine have missed, and remove them. */
+uint64_t missed_ticks_take(uint64_t start_pc);
+
+/* Add those of a thread that ends (below 0: it had more than were due). Returns the ticks to count for the start
+ * routine itself: all, if there are so many that the threads seem to run in step with the kernel's tick and to get no
+ * samples.
+ */
+uint64_t missed_ticks_leave(uint64_t start_pc, int64_t ticks);
 
 /* perf's software clock of a thread, which signals it once per period of its CPU time. The kernel checks CPU-time
  * timers only at its tick (HZ); this clock supports any rate.
@@ -83,6 +100,9 @@ bool perf_event_stop(int fd);
 bool perf_event_start_some(int fd, pid_t tid, int number, int times);
 
 /* Choice of the tick clock and rate, from the settings and the machine's abilities. */
+
+/* Return the kernel's tick, 1 / HZ, or 0 if it is unknown. Async-signal-safe. */
+uint64_t rate_kernel_tick_ns(void);
 
 /* Select perf's clock if no clock was set and CPU timers cannot reach the rate. Lower a rate above 1 000 Hz whose ticks
  * take more of the CPU time than config->overhead: in virtual machines a tick may cost 50 us. Prints one line on stderr

@@ -68,6 +68,21 @@ def test_threads_shorter_than_a_tick(program: Path, record: Record, clock: str) 
     assert recording.calls()["burn_us"] == 1000
 
 
+def test_samples_of_short_threads_are_where_they_work(program: Path, record: Record) -> None:
+    """2 000 threads of half a millisecond, each half of it in another function, of which the kernel's tick finds 250.
+
+    Ticks that it misses count for those, not for the start routine, and none is more likely late in a thread.
+    """
+    recording = record([program, "halves"], clock="cpu", rate=RATE)
+    halves = {"first_half": 0, "second_half": 0, "": 0}
+    for path, ticks in recording.paths().items():
+        halves[next((name for name in path if name in halves), "")] += ticks
+    first, second, others = halves.values()
+    assert others <= 0.15 * (first + second), halves
+    # Five standard deviations of 250 samples, each of which counts for several ticks.
+    assert first / (first + second) == pytest.approx(0.5, abs=0.2), halves
+
+
 def test_library_time_belongs_to_its_caller(program: Path, record: Record, clock: str) -> None:
     recording = record([program, "library"], clock=clock, rate=RATE)
     profile = recording.profile
