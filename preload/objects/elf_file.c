@@ -299,13 +299,17 @@ void elf_exports(const struct elf_file *elf, const char *const *names, size_t co
     look_up(elf, names, count, symbols);
 }
 
-/* Return whether the string at a position is one of the names. */
-static bool is_named(const struct elf_file *elf, const Elf64_Shdr *strings, uint64_t at, const char *const *wanted,
-                     size_t count)
+/* Return whether the string at a position is one of the names. `there`: where the strings are in memory, or NULL. */
+static bool is_named(const struct elf_file *elf, const Elf64_Shdr *strings, const char *there, uint64_t at,
+                     const char *const *wanted, size_t count)
 {
     char name[MOST_IMPORT] = "";
     uint64_t left = at < strings->sh_size ? strings->sh_size - at : 0;
-    elf_read(elf, name, left < sizeof name - 1 ? (size_t)left : sizeof name - 1, strings->sh_offset + at);
+    size_t bytes = left < sizeof name - 1 ? (size_t)left : sizeof name - 1;
+    if (there != NULL)
+        memcpy(name, there + at, bytes);
+    else
+        elf_read(elf, name, bytes, strings->sh_offset + at);
     for (size_t i = 0; i < count; i++)
         if (strcmp(name, wanted[i]) == 0)
             return true;
@@ -320,11 +324,12 @@ static bool imports_any(const struct elf_file *elf, const char *const *wanted, s
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
     if (table == NULL || strings == NULL || strings->sh_size < MANY_STRINGS)
         return look_up(elf, wanted, count, NULL);
+    const char *there = elf_in_place(elf, strings->sh_addr, strings->sh_size);
     Elf64_Sym piece[PIECE_SYMBOLS];
     size_t read;
     for (uint64_t first = 0; (read = read_symbols(elf, table, first, piece)) > 0; first += read)
         for (size_t i = 0; i < read; i++)
-            if (piece[i].st_shndx == SHN_UNDEF && is_named(elf, strings, piece[i].st_name, wanted, count))
+            if (piece[i].st_shndx == SHN_UNDEF && is_named(elf, strings, there, piece[i].st_name, wanted, count))
                 return true;
     return false;
 }
