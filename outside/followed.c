@@ -270,7 +270,7 @@ void followed_forget_code(struct followed *process)
     modules_free(&process->code);
     forget_python(process);
     process->code.pid = process->pid;
-    process->cache.number = 0;
+    memset(&process->cache, 0, sizeof process->cache);
     mappings_forget(&process->maps);
     modules_use(&process->code);
     modules_begin(true, true);

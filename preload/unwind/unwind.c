@@ -55,7 +55,8 @@ static struct cfi_row rule_at(const struct code_range *range, uint64_t pc)
 static void fill(struct unwind_place *place, const struct code_map *map, uint64_t pc)
 {
     const struct code_range *range = modules_find(map, pc);
-    *place = (struct unwind_place){.low = pc, .high = pc + 1, .range = range, .row = rule_at(range, pc)};
+    *place = (struct unwind_place){
+        .number = map->number, .low = pc, .high = pc + 1, .range = range, .row = rule_at(range, pc)};
     if (range == NULL || place->row.end == 0)
         return;
     const uint64_t origin = range->base + range->module->cfi.low;
@@ -64,31 +65,40 @@ static void fill(struct unwind_place *place, const struct code_map *map, uint64_
     place->high = high < range->end ? high : range->end;
 }
 
+static bool is_valid(const struct unwind_place *place, const struct code_map *map, uint64_t pc)
+{
+    return place->number == map->number && pc >= place->low && pc < place->high;
+}
+
+/* Return the place of an address, one of two. A new one takes the first, whose contents move to the second. */
+static const struct unwind_place *place_of(struct unwind_cache *cache, const struct code_map *map, uint64_t pc)
+{
+    size_t home = (pc >> 5 ^ pc >> 12 ^ pc >> 19) % UNWIND_CACHE;
+    struct unwind_place *first = &cache->places[home], *second = &cache->places[home ^ 1];
+    if (is_valid(first, map, pc))
+        return first;
+    if (is_valid(second, map, pc))
+        return second;
+    *second = *first;
+    fill(first, map, pc);
+    return first;
+}
+
 /* Look up the object of the cursor's frame, and the rule that unwinds it. */
 static void look_up(struct cursor *cursor)
 {
-    uint64_t pc = unwind_lookup_pc(cursor);
-    struct unwind_place *place = &cursor->cache->places[(pc >> 5 ^ pc >> 12 ^ pc >> 19) % UNWIND_CACHE];
-    if (pc < place->low || pc >= place->high)
-        fill(place, cursor->map, pc);
+    static const struct unwind_place unknown = {.row = {.cfa = CFA_NONE}};
+    const struct code_map *map = cursor->map;
+    const struct unwind_place *place = map != NULL ? place_of(cursor->cache, map, unwind_lookup_pc(cursor)) : &unknown;
     cursor->range = place->range;
     cursor->row = place->row;
-}
-
-static void use_cache(struct cursor *cursor, const struct code_map *map, struct unwind_cache *cache)
-{
-    uint64_t number = map != NULL ? map->number : 0;
-    if (cache->number != number)
-        memset(cache, 0, sizeof *cache);
-    cache->number = number;
-    cursor->map = map;
-    cursor->cache = cache;
 }
 
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
 {
-    use_cache(cursor, map, cache);
+    cursor->map = map;
+    cursor->cache = cache;
     cursor->context = context;
     cursor->pc = machine_pc(context);
     cursor->sp = machine_register(context, DWARF_SP);
@@ -109,8 +119,8 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
 void unwind_start_blocked(struct cursor *cursor, const struct code_map *map, uint64_t pc, uint64_t sp, uint8_t *copy,
                           struct unwind_cache *cache)
 {
-    *cursor = (struct cursor){.pc = pc, .sp = sp, .leaf = true, .is_exact = true, .lacks_registers = true};
-    use_cache(cursor, map, cache);
+    *cursor = (struct cursor){
+        .map = map, .cache = cache, .pc = pc, .sp = sp, .leaf = true, .is_exact = true, .lacks_registers = true};
     cursor->stack.copy = copy;
     if ((sp & 7) == 0)
         copy_window(&cursor->stack, sp);

@@ -23,12 +23,11 @@ struct stack {
     bool is_all;                  /* only the copy is read */
 };
 
-/* Cache of look-ups by return address or instruction, because the same or nearby ones recur. It is valid for the map
- * with this number. */
+/* Cache of look-ups by return address or instruction, because the same or nearby ones recur. */
 #define UNWIND_CACHE 512 /* a power of two */
 struct unwind_cache {
-    uint64_t number;
     struct unwind_place {
+        uint64_t number;    /* of the map for which it is valid; 0: none */
         uint64_t low, high; /* look-up addresses for which it is valid */
         const struct code_range *range;
         struct cfi_row row;
