@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.answer.describe import describe_phases, mostly
+from incprof.analysis.answer.describe import describe_phases, given_s, mostly
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import ENOUGH, Phase, PhaseResult, SiteCost
@@ -127,7 +127,7 @@ def find_phases(
         levels=clustering.levels,
         short=clustering.short,
         stages=clustering.stages,
-        spent=mostly(cpu_seconds_by_kind(profile), profile.end_s - profile.start_s),
+        spent=mostly(cpu_seconds_by_kind(profile), given_s(profile)),
         paths_estimated=estimated,
     )
 

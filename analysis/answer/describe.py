@@ -75,7 +75,7 @@ def describe_phases(
         options: thresholds.
     """
     heartbeats = number_heartbeats(sites)
-    wall = profile.end_s - profile.start_s
+    wall, given = profile.end_s - profile.start_s, given_s(profile)
     seconds_by_kind = cpu_seconds_by_kind(profile)
     off = off_cpu_s(profile, seconds_by_kind)
     steps = find_steps(profile, labels, options)
@@ -96,7 +96,7 @@ def describe_phases(
                 steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
                 off_cpu=phase == off_cpu,
-                mostly=SPENT[int(mostly(seconds, wall[members].sum()))],
+                mostly=SPENT[int(mostly(seconds, given[members].sum()))],
                 spent=dict(zip((*SPENT, "off_cpu"), (*seconds.tolist(), float(off[members].sum())), strict=True)),
             )
         )
@@ -192,20 +192,27 @@ def program_seconds(profile: IntervalProfile) -> float:
 MOSTLY = 0.5
 
 
-def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
+def given_s(profile: IntervalProfile) -> FloatArray:
+    """Return the seconds of each interval, (n,); 0 where the first thread waited for a processor most of the time."""
+    wall, delayed_s = profile.end_s - profile.start_s, profile.counters.delayed_s
+    given: FloatArray = np.where(delayed_s > MOSTLY * wall, 0.0, wall) if len(delayed_s) else wall
+    return given
+
+
+def mostly(seconds: FloatArray, given_s: FloatArray) -> IntArray:
     """Return the kind of time that has most of some times, indices of SPENT, (...).
 
     Work unless another kind has most of the CPU time; waiting also where there is next to no CPU time.
 
     Args:
         seconds: (..., len(SPENT)) of CPU time.
-        wall_s: (...) wall-clock time of the same intervals.
+        given_s: (...) wall-clock time of the same intervals, as given_s returns it.
     """
     total = np.asarray(seconds.sum(axis=-1))
     kind = np.argmax(seconds, axis=-1)
     most = np.take_along_axis(seconds, np.expand_dims(kind, -1), axis=-1)[..., 0]
     kind = np.where(most > MOSTLY * total, kind, WORK)
-    return np.where(total < WORKS * np.asarray(wall_s), WAITING, kind).astype(np.int64)
+    return np.where(total < WORKS * np.asarray(given_s), WAITING, kind).astype(np.int64)
 
 
 def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:

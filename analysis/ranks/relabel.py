@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.answer import warnings_of
-from incprof.analysis.answer.describe import mostly, off_cpu_s, percent_of_run, top_functions
+from incprof.analysis.answer.describe import given_s, mostly, off_cpu_s, percent_of_run, top_functions
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step
@@ -40,7 +40,7 @@ def relabelled_result(
         profile = with_estimated_paths(profile)
     labels = own.of_intervals(own.label)
     cluster = np.append(modes.cluster, -1)[own.mode]
-    wall, seconds_by_kind = profile.end_s - profile.start_s, cpu_seconds_by_kind(profile)
+    wall, given, seconds_by_kind = profile.end_s - profile.start_s, given_s(profile), cpu_seconds_by_kind(profile)
     times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
     estimates = calls_from_samples(profile)
     no_calls = None if profile.counted else CallEstimate(0, 0.0)
@@ -61,7 +61,7 @@ def relabelled_result(
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
             sites=shares.of_sites(phase.sites, members, pct),
             steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
-            mostly=SPENT[int(mostly(seconds[:-1], np.array(duration_s)))] if len(members) else phase.mostly,
+            mostly=SPENT[int(mostly(seconds[:-1], given[members].sum()))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),
         )
 
@@ -75,7 +75,7 @@ def relabelled_result(
         borders=_boundaries(profile, labels, result.options),
         short=_short(own, modes, result),
         stages=None,
-        spent=mostly(seconds_by_kind, wall),
+        spent=mostly(seconds_by_kind, given),
         warnings=tuple(
             warnings_of(
                 profile,

@@ -22,6 +22,7 @@ from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import WAITING, sequence_of
 from incprof.analysis.phases.tree import tree_of
 from incprof.analysis.thresholds import PHASES
+from incprof.model.time_use import SPENT
 from incprof.readers.run import open_run, read_profile
 from incprof.study import Study
 from tests.unit.streamwriter import BROKEN, Sample, StreamWriter
@@ -371,3 +372,5 @@ def test_waiting_for_a_processor_belongs_to_the_phase_around_it(tmp_path, is_del
     result = Study(open_run(writer.save(tmp_path / "run"))).phases()
     assert (result.labels >= 0).all()
     assert [phase.off_cpu for phase in result.phases] == ([False] if is_delayed else [False, True])
+    assert result.spent is not None
+    assert bool((result.spent == SPENT.index("waiting")).any()) is not is_delayed
