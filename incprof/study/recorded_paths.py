@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
 from incprof.study.study import Study
+from incprof.symbols.addr2line import Chain
 from incprof.symbols.demangle import display_names
+from incprof.symbols.function_space import is_shared_source
 from incprof.symbols.python_code import line_at
 from incprof.symbols.source_lines import chains_of
 
@@ -40,7 +42,10 @@ def paths_of(study: Study) -> RecordedPaths:
 
 
 def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Places:
-    """Return the places of nodes, as far as the program has lines."""
+    """Return the places of nodes, as far as the program has lines.
+
+    Of a call in inlined functions of system headers, such as those of std::mutex, it is the place that called them.
+    """
     places, by_module = Places(), defaultdict[str, list[int]](list)
     for node in sorted(each for each in {*nodes} if 0 < each < len(paths.module)):
         module = paths.modules.get(int(paths.module[node]))
@@ -51,8 +56,14 @@ def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Place
     for name, own in by_module.items():
         addresses = [int(paths.tree.address[node]) for node in own]
         chains = chains_of(study.run, study.recorded, name, addresses, exe=study.exe)
-        for node, chain in zip(own, chains, strict=True):
+        for node, chain in zip(own, map(_without_headers, chains), strict=True):
             if chain and chain[0].line:
                 inlined = display_names([frame.function for frame in chain[-2::-1]])
                 places[node] = Place(chain[0].file, chain[0].line, tuple(inlined))
     return places
+
+
+def _without_headers(chain: Chain) -> Chain:
+    """Return the chain without innermost functions of shared sources; all of it if it has no others."""
+    own = next((at for at, frame in enumerate(chain) if not is_shared_source(frame.file)), 0)
+    return chain[own:]

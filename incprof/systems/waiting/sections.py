@@ -149,8 +149,9 @@ def _cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
     text = f"{NAMES[cause.cause]} {percent(cause.share)}{error}"
     total = sum(path.seconds for path in cause.paths)
     paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
-    clauses = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]
-    return text + (f" ({'; '.join(clauses)})" if clauses else "")
+    # Paths that differ only further out have the same words.
+    clauses = dict.fromkeys(words for path in paths if (words := _path(path, waits, places)))
+    return text + (f" ({'; '.join([*clauses][:MOST_NAMED])})" if clauses else "")
 
 
 def _path(path: WaitPath, waits: Waits, places: Places) -> str:

@@ -22,7 +22,7 @@ from incprof.systems.waiting.analyse import ThreadWaits, waits_by_thread
 from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 from incprof.systems.waiting.sections import card
-from tests.integration.collector import Recording, variables
+from tests.integration.collector import FIXTURES, Recording, variables
 from tests.integration.conftest import Build, Record
 
 REASONS = {
@@ -174,6 +174,31 @@ def test_the_card_names_what_a_phase_waits_for(script: Path, record: Record) -> 
     (sentence,) = (column for column in part.columns if column.head == "Waits")
     assert "locks" in sentence.get(longest)
     assert {amount.metric for amount in part.amounts} >= {"wait", "wait.lock"}
+
+
+def test_a_lock_of_the_standard_library_is_waited_for_where_the_program_takes_it(
+    tmp_path: Path, build: Build, record: Record
+) -> None:
+    source = tmp_path / "mutex.cpp"
+    source.write_text(
+        '#include <chrono>\n#include <mutex>\n#include <thread>\n#include "burn.h"\n'
+        "static std::mutex lock;\n"
+        "__attribute__((noipa)) static void update() {\n"
+        "  for (int i = 0; i < 40; i++) {\n"
+        "    std::lock_guard<std::mutex> guard(lock);\n"
+        "    std::this_thread::sleep_for(std::chrono::milliseconds(15));\n"
+        "    BURN(200000);\n"
+        "  }\n}\n"
+        "int main() { std::thread other(update); update(); other.join(); }\n"
+    )
+    program = build(source, flags=f"-O2 -g -pthread -I{FIXTURES}", pg=False, output="mutex")
+    study = Study(record([program], env={"INCPROF_EXE": str(program)}).directory)
+    part = card(study, None)
+    assert part is not None
+    paths = [path for value in part.values.values() if isinstance(value, dict) for path in value["lock"]["paths"]]
+    assert {(path["function"], Path(path["file"]).name) for path in paths if path["kind"] == "mutex"} == {
+        ("update()", "mutex.cpp")
+    }
 
 
 def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> None:
