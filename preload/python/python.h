@@ -67,6 +67,14 @@ struct python_process *python_used(void);
  * have this bit. */
 #define PYTHON_FRAME ((uint64_t)1 << 63)
 
+/* A copy of a thread state, as far as it is mapped: enough for all fields read, and for the struct of the outermost C
+ * call, which is part of it. */
+#define PYTHON_STATE 384
+struct python_state {
+    uint64_t low, high; /* its addresses */
+    uint8_t bytes[PYTHON_STATE];
+};
+
 /* The code objects reported so far, by slot, of a thread (from outside: of a process). */
 struct python_thread {
     uint64_t state; /* its last known thread state, or 0 */
@@ -82,6 +90,7 @@ struct python_thread {
         uint16_t name_span, file_span;
     } codes[PYTHON_CODES];
     uint16_t functions[PYTHON_CODES]; /* their modules (collector) */
+    struct python_state copied;       /* in this sample */
     uint8_t window[PYTHON_WINDOW];
     uint8_t checked[PYTHON_CHECKED * PYTHON_CHECKED_BYTES];
 };

@@ -110,15 +110,25 @@ static bool peek_word(uint64_t address, uint64_t *value)
     return address >= 4096 && address < HIGHEST && peek(value, address, sizeof *value);
 }
 
-/* Read a word of the thread's stack. Above the innermost frame it is mapped, so no system call is needed. */
+/* Return the word at an address within bytes that were read from `low` on, or NULL. */
+static const uint8_t *word_within(const uint8_t *bytes, uint64_t low, uint64_t high, uint64_t address)
+{
+    bool is_there = bytes != NULL && address >= low && address < high && high - address >= 8 && (address & 7) == 0;
+    return is_there ? bytes + (address - low) : NULL;
+}
+
+/* Read a word of the thread's stack, or of its state, which has the outermost call's struct. The stack is mapped above
+ * the innermost frame, so no system call is needed. */
 static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_t *value)
 {
     const struct python_stack *stack = &walk->stack;
-    bool is_there = stack->bytes != NULL && address >= stack->low && address < stack->high &&
-                    stack->high - address >= 8 && (address & 7) == 0;
-    if (!is_there)
+    const struct python_state *state = &walk->mine->copied;
+    const uint8_t *word = word_within(stack->bytes, stack->low, stack->high, address);
+    if (word == NULL)
+        word = word_within(state->bytes, state->low, state->high, address);
+    if (word == NULL)
         return peek_word(address, value);
-    memcpy(value, stack->bytes + (address - stack->low), sizeof *value);
+    memcpy(value, word, sizeof *value);
     return true;
 }
 
@@ -160,16 +170,29 @@ static void enter_frame(struct python_walk *walk, uint64_t address)
     }
 }
 
+static bool read_copied(const struct python_state *copied, uint64_t address, uint64_t *value)
+{
+    const uint8_t *word = word_within(copied->bytes, copied->low, copied->high, address);
+    if (word != NULL)
+        memcpy(value, word, sizeof *value);
+    return word != NULL;
+}
+
 /* Return whether a state belongs to the thread, as far as the thread is identified, and the frame that it runs. */
 static bool read_state(const struct python_walk *walk, uint64_t state, uint64_t *running)
 {
     const struct python_layout *layout = &walk->python->layout;
+    struct python_state *copied = &walk->mine->copied;
+    const struct iovec here = {copied->bytes, sizeof copied->bytes};
+    const struct iovec there = {(void *)state, sizeof copied->bytes};
     uint64_t id;
-    const struct iovec here[2] = {{running, 8}, {&id, 8}};
-    const struct iovec there[2] = {
-        {(void *)(state + layout->thread_frame), 8},
-        {(void *)(state + (walk->by_number ? layout->thread_number : layout->thread_id)), 8}};
-    if (state < 4096 || state >= HIGHEST || peek_pieces(here, 2, there, 2) != 16)
+    copied->low = copied->high = 0;
+    if (state < 4096 || state >= HIGHEST)
+        return false;
+    copied->low = state;
+    copied->high = state + peek_pieces(&here, 1, &there, 1);
+    uint64_t id_at = state + (walk->by_number ? layout->thread_number : layout->thread_id);
+    if (!read_copied(copied, state + layout->thread_frame, running) || !read_copied(copied, id_at, &id))
         return false;
     if (walk->by_number)
         return id == walk->stack.number;
@@ -286,6 +309,7 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
                                  .stack = *stack,
                                  .window_bytes = FIRST_WINDOW};
     mine->sample++;
+    mine->copied.low = mine->copied.high = 0;
     if (__atomic_load_n(&mine->forget, __ATOMIC_RELAXED)) {
         __atomic_store_n(&mine->forget, false, __ATOMIC_RELAXED);
         memset(mine->codes, 0, sizeof mine->codes);

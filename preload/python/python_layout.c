@@ -145,7 +145,7 @@ static bool read_offsets(struct python_layout *layout, uint64_t runtime, uint32_
                                      .text_compact = (uint16_t)(head + 40)};
     /* Larger numbers than these would have been cut. */
     return state[2] < UINT16_MAX && interpreter[2] < UINT16_MAX && interpreter[3] < UINT16_MAX &&
-           thread[6] < UINT16_MAX && code[9] < UINT16_MAX && layout->code_lines + 8 <= MOST_CODE_BYTES;
+           thread[6] + 8 <= PYTHON_STATE && code[9] < UINT16_MAX && layout->code_lines + 8 <= MOST_CODE_BYTES;
 }
 
 static bool find_layout(struct python_layout *layout, uint64_t runtime, uint32_t version)
