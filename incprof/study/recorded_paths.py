@@ -63,6 +63,16 @@ def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Place
     return places
 
 
+def names_at(paths: RecordedPaths, places: Places, node: int) -> list[str]:
+    """Return the functions on the path to a node, innermost first, with the inlined ones at the nodes of `places`."""
+    names = list[str]()
+    for at in reversed(paths.path_to(node)):
+        function = int(paths.tree.function[at])
+        if function >= 0:
+            names += [*(places[at].inlined[::-1] if at in places else ()), paths.functions[function].name]
+    return names
+
+
 def _without_headers(chain: Chain) -> Chain:
     """Return the chain without innermost functions of shared sources; all of it if it has no others."""
     own = next((at for at, frame in enumerate(chain) if not is_shared_source(frame.file)), 0)

@@ -15,7 +15,7 @@ from incprof.report.render.json import exact, fields, whole
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
-from incprof.study.recorded_paths import Places, paths_of, places_of
+from incprof.study.recorded_paths import Places, names_at, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside
@@ -169,14 +169,8 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
 
 def _functions_at(paths: RecordedPaths, places: Places, node: int) -> tuple[tuple[str, ...], str | None]:
     """Return the functions on the path to a node, as a site has them, and the module of the innermost."""
-    own = [at for at in paths.path_to(node)[::-1] if paths.tree.function[at] >= 0][: MOST_CALLERS + 1]
-    functions = [paths.functions[int(paths.tree.function[at])] for at in own]
-    names = [
-        name
-        for at, function in zip(own, functions, strict=True)
-        for name in (*(places[at].inlined[::-1] if at in places else ()), function.name)
-    ]
-    return tuple(names[: MOST_CALLERS + 1]), functions[0].module if functions else None
+    functions = paths.functions_to(node)
+    return tuple(names_at(paths, places, node)[: MOST_CALLERS + 1]), functions[-1].module if functions else None
 
 
 def sites_of(paths: RecordedPaths, places: Places, calls: Calls, phase: PhaseCalls) -> list[Site]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
-from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.render.json import fields, whole
 from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size
-from incprof.study.recorded_paths import paths_of
+from incprof.study.recorded_paths import names_at, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
 from incprof.systems.memory.read import Allocations, read_allocations
@@ -25,6 +24,9 @@ LEAST_PEAK_B = 100e3
 # A peak with a larger standard error, in relation to it, is only a bound.
 MOST_ERROR = 0.5
 
+# By node: the functions on its call path, innermost first.
+Names = Mapping[int, list[str]]
+
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     """Return what each phase allocates and keeps; None if it was not recorded."""
@@ -35,12 +37,12 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return None
     recorded = not allocations.own_allocator and len(allocations.end_s) > 0
     phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())} if recorded else {}
-    paths = paths_of(study) if phases else None
+    names = _names(study, phases.values())
     columns = (
         # Without a sample that is unknown: not nothing.
         Column("Allocated", lambda phase: _of(phases, phase, "allocated_b") or None, "kB", drop=3, key="allocated_b"),
         Column("Peak", lambda phase: _peak_of(phases.get(phase)), "kB", drop=3, key="peak_b"),
-        Column("Memory", lambda phase: sentence(phases[phase], paths) if phase in phases else None, sentence=True),
+        Column("Memory", lambda phase: sentence(phases[phase], names) if phase in phases else None, sentence=True),
     )
     amounts = (
         Amount("allocated", "bytes allocated", "B", {each.id: each.allocated_b for each in phases.values()}),
@@ -51,8 +53,18 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         ),
     )  # fmt: skip
     lanes = () if bins is None or not phases else _lanes(allocations, bins)
-    values = {each.id: value(each, paths) for each in phases.values()}
+    values = {each.id: value(each, names) for each in phases.values()}
     return CardPart("memory", values, columns, lanes, tuple(notes(allocations)), amounts if phases else ())
+
+
+def _names(study: Study, phases: Iterable[PhaseMemory]) -> Names:
+    """Return the functions on the call paths of phases, with inlined ones."""
+    nodes = {each.node for phase in phases for each in (*phase.allocating, *phase.at_peak)}
+    if not nodes:
+        return {}
+    paths = paths_of(study)
+    places = places_of(study, paths, (at for node in nodes for at in paths.path_to(node)))
+    return {node: names_at(paths, places, node) for node in nodes}
 
 
 def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
@@ -65,12 +77,12 @@ def _peak_of(one: PhaseMemory | None) -> int | None:
     return round(one.peak_b) if one is not None and one.peak_error_b <= MOST_ERROR * one.peak_b else None
 
 
-def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
+def value(one: PhaseMemory, names: Names) -> dict[str, object]:
     """Return the JSON value of a phase."""
     values: dict[str, object] = {
         **fields(one, "allocated_b freed_b alive_begin_b alive_end_b peak_b peak_error_b", whole),
-        "allocating": [_path_value(each, paths) for each in one.allocating],
-        "at_peak": [_path_value(each, paths) for each in one.at_peak],
+        "allocating": [_path_value(each, names) for each in one.allocating],
+        "at_peak": [_path_value(each, names) for each in one.at_peak],
     }
     if one.growth is not None:
         per_iteration = one.growth.per_iteration()
@@ -84,29 +96,24 @@ def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
     return values
 
 
-def _path_value(one: NodeBytes, paths: RecordedPaths | None) -> dict[str, object]:
+def _path_value(one: NodeBytes, names: Names) -> dict[str, object]:
     """Return the JSON value of a call path: its functions, innermost first."""
-    return {"functions": _functions(one.node, paths), "bytes": round(one.bytes), "share": one.share}
+    return {"functions": names.get(one.node, []), "bytes": round(one.bytes), "share": one.share}
 
 
-def _functions(node: int, paths: RecordedPaths | None) -> list[str]:
-    """Return the names of the functions on a path, innermost first; empty for an unknown one."""
-    return [] if paths is None else [function.name for function in reversed(paths.functions_to(node))]
-
-
-def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
+def sentence(one: PhaseMemory, names: Names) -> str | None:
     """Return what a phase allocates, keeps and at which paths; None if it does neither."""
     if one.allocated_b < 0.5 and one.peak_b < 0.5:
         return None
     rate = f" ({decimal_size(round(one.allocated_b / one.seconds))}/s)" if one.seconds > 0 else ""
-    allocates = f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"
+    allocates = f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, names, 'in')}"
     sentences = [allocates] if one.allocated_b >= 0.5 else []
     error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
     if _peak_of(one) is None:
         sentences.append(f"has no more than {decimal_size(round(one.peak_b + 2 * one.peak_error_b))} at its peak")
     else:
         peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
-        sentences.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
+        sentences.append(peak + (_listed(one.at_peak, names, "of") if one.peak_b >= LEAST_PEAK_B else ""))
     if one.growth is not None and one.growth.is_leak:
         sentences.append(_growth(one.growth))
     return "; ".join(sentences)
@@ -122,14 +129,14 @@ def _growth(growth: Growth) -> str:
     return f"keeps {decimal_size(round(value))} ({low_text} to {high_text}) more {unit}, {end}: a leak"
 
 
-def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) -> str:
+def _listed(parts: Sequence[NodeBytes], names: Names, word: str) -> str:
     """Return ", 60 % in `f` < `main`" of the largest paths."""
     shares = dict[str, float]()
     for part in parts:
-        names = " < ".join(short(name) for name in _functions(part.node, paths)[:MOST_CALLERS])
-        shares[names] = shares.get(names, 0.0) + part.share
+        path = " < ".join(short(name) for name in names.get(part.node, ())[:MOST_CALLERS])
+        shares[path] = shares.get(path, 0.0) + part.share
     largest = sorted(shares.items(), key=lambda one: -one[1])[:MOST_NAMED]
-    named = [f"{100 * share:.0f} % {word} {names}" for names, share in largest if names and share >= WORTH]
+    named = [f"{100 * share:.0f} % {word} {path}" for path, share in largest if path and share >= WORTH]
     return f", {', '.join(named)}" if named else ""
 
 

@@ -227,5 +227,9 @@ def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
     waited_s = seconds(*(cause for cause in CAUSES if cause != "run-queue"))
     return (
         Amount("wait", "waiting", "s", waited_s),
-        *(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values) for cause, values in by_cause.items()),
+        *(Amount(f"wait.{cause}", _amount_name(cause), "s", values) for cause, values in by_cause.items()),
     )
+
+
+def _amount_name(cause: Cause) -> str:
+    return NAMES[cause] if cause == "unknown" else f"waiting for {NAMES[cause]}"

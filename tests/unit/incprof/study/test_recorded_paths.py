@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from incprof.study.recorded_paths import _without_headers
+import numpy as np
+
+from incprof.model import Function, PathTree
+from incprof.readers.stream.interval_images import RecordedPaths
+from incprof.study.recorded_paths import Place, _without_headers, names_at
 from incprof.symbols.addr2line import Frame
 
 LOCK = Frame("_ZNSt5mutex4lockEv", "/usr/include/c++/12/bits/std_mutex.h", 100)
@@ -18,3 +22,12 @@ def test_functions_of_headers_give_way_to_the_one_that_called_them() -> None:
 def test_a_chain_of_headers_alone_is_kept() -> None:
     assert _without_headers((LOCK,)) == (LOCK,)
     assert _without_headers(()) == ()
+
+
+def test_names_have_the_inlined_functions_of_each_node() -> None:
+    functions = tuple(Function("app", name, name, 0) for name in ("main", "step"))
+    tree = PathTree(np.array([-1, 0, 1]), np.array([-1, 0, 1]), np.zeros(3, dtype=np.int64))
+    paths = RecordedPaths(tree, np.zeros(3, dtype=np.int64), functions, {}, np.zeros(0, dtype=np.int64))
+    places = {2: Place("a.cpp", 7, ("update", "grow")), 1: Place("a.cpp", 20, ("loop",))}
+    assert names_at(paths, places, 2) == ["grow", "update", "step", "loop", "main"]
+    assert names_at(paths, {}, 2) == ["step", "main"]

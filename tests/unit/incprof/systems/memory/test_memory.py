@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.analysis.phase_result import Phase, Step
-from incprof.model import FloatArray, Function, PathTree
+from incprof.model import FloatArray, Function
 from incprof.model.time_use import CallEstimate
-from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
+from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.memory.analyse import (
     Curve,
     Growth,
@@ -272,17 +272,15 @@ def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
 
 
 def test_names_in_sentences_are_short() -> None:
-    function = Function("app", "push", "std::vector<int, std::allocator<int> >::push_back(int&&)", 0)
-    tree = PathTree(np.array([-1, 0]), np.array([-1, 0]), np.zeros(2, dtype=np.int64))
-    paths = RecordedPaths(tree, np.zeros(2, dtype=np.int64), (function,), {}, np.zeros(0, dtype=np.int64))
+    names = {1: ["std::vector<int, std::allocator<int> >::push_back(int&&)"]}
     memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
-    assert sentence(memory, paths) == "allocates 1 MB (1 MB/s), 100 % in vector::push_back; has 1 MB at its peak"
+    assert sentence(memory, names) == "allocates 1 MB (1 MB/s), 100 % in vector::push_back; has 1 MB at its peak"
 
 
 def test_a_peak_of_few_samples_is_only_a_bound() -> None:
     memory = PhaseMemory(0, 1.0, 0.0, 0.0, 0.0, 0.0, 10e6, 4e6, None, (), ())
-    assert sentence(memory, None) == "has 10 MB +- 4 MB at its peak"
-    assert sentence(replace(memory, peak_error_b=6e6), None) == "has no more than 22 MB at its peak"
+    assert sentence(memory, {}) == "has 10 MB +- 4 MB at its peak"
+    assert sentence(replace(memory, peak_error_b=6e6), {}) == "has no more than 22 MB at its peak"
 
 
 def growth_in(seconds: int, *, freed_s: float, until_s: float) -> Growth | None:
@@ -308,7 +306,7 @@ def test_what_the_run_frees_at_its_end_has_grown_until_then() -> None:
     assert growth.is_freed
     assert growth.p_value < 1e-6
     (marked,) = with_verdicts([PhaseMemory(0, 4.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, growth, (), ())])
-    assert (sentence(marked, None) or "").endswith("more per second, freed only as the run ends: a leak")
+    assert (sentence(marked, {}) or "").endswith("more per second, freed only as the run ends: a leak")
     unaware = growth_in(4, freed_s=4.7, until_s=np.inf)
     assert unaware is not None
     assert unaware.p_value == 1.0
