@@ -28,7 +28,7 @@ from incprof.symbols.function_table import (
     single_symbol_table,
 )
 from incprof.symbols.python_code import mangled_name
-from incprof.symbols.symbol_files import binary_with_code, find_symbols
+from incprof.symbols.symbol_files import binary_with_code, find_symbols, is_built_again
 
 # Modules named in one line.
 MOST_NAMED = 4
@@ -146,6 +146,11 @@ class SymbolLoader:
         if module.id not in self._machine:
             elf = self.code(module)
             self._machine[module.id] = MachineCode(elf) if elf else None
+            if module.id == 0 and elf is None and is_built_again(module):
+                self._lacking.append(
+                    f"{module.path} was built again since the run: library functions that it called may have no names"
+                    " (give the recorded program with --exe)"
+                )
         return self._machine[module.id]
 
     def _report_no_symbols(self, module: Module) -> None:

@@ -119,12 +119,20 @@ def _opened(path: Path, build_id: str | None, *, within: str | None = None, or_n
     return elf if elf.build_id == build_id or (or_none and elf.build_id is None) else None
 
 
+def is_built_again(module: Module) -> bool:
+    """Return whether another build has taken the place of a module's file."""
+    return bool(module.build_id) and os.path.isfile(module.path) and _opened(Path(module.path), module.build_id) is None
+
+
 def binary_with_code(module: Module, directory: str, exe: str | None = None) -> ElfFile | None:
-    """Return the first file of this module that contains its machine code: a run's snapshot does not."""
+    """Return the first file of this module that contains its machine code; a snapshot has no data of it."""
+    snapshot, in_snapshot = str(copy_of(module, directory)), None
     for elf in binaries(module, directory, exe):
         if any(section.executable and section.type != SHT_NOBITS for section in elf.sections):
-            return elf
-    return None
+            if elf.path != snapshot:
+                return elf
+            in_snapshot = elf
+    return in_snapshot
 
 
 def _explicit(module: Module, exe: str) -> ModuleSymbols:

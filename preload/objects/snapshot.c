@@ -13,6 +13,8 @@
 #include "sys.h"
 
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
+/* A copy takes .6 ms/MB, once a job and node. */
+#define MOST_CODE_BYTES ((uint64_t)8 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
 #define MOST_NAMES 16 /* descriptors of the interval thread that stay open */
 
@@ -41,25 +43,38 @@ static bool is_debug(const struct elf_file *elf, const Elf64_Shdr *section)
     return strncmp(elf_section_name(elf, section), ".debug_", 7) == 0;
 }
 
+/* Return whether the section is machine code, or names what its stubs lead to: what is called is read from it. */
+static bool is_code(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    (void)elf;
+    return (section->sh_flags & SHF_EXECINSTR) != 0 ||
+           (section->sh_type == SHT_RELA && (section->sh_flags & SHF_ALLOC));
+}
+
 /* Return whether the section is an unwind table, replaced by function sizes. */
 static bool is_replaced(const struct elf_file *elf, const Elf64_Shdr *section)
 {
     return strcmp(elf_section_name(elf, section), ".eh_frame") == 0 && unwind_sizes_section(elf) != NULL;
 }
 
-static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, bool with_debug)
+/* What is kept beside symbols. */
+struct parts {
+    bool debug, code;
+};
+
+static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, struct parts with)
 {
     return section->sh_type != SHT_NOBITS && section->sh_size > 0 && !is_replaced(elf, section) &&
-           (is_symbols(elf, section) || (with_debug && is_debug(elf, section)));
+           (is_symbols(elf, section) || (with.debug && is_debug(elf, section)) || (with.code && is_code(elf, section)));
 }
 
 /* Return whether the sections are valid: without overlap they are together no larger than the object. */
-static bool is_sound(const struct elf_file *elf, bool with_debug)
+static bool is_sound(const struct elf_file *elf, struct parts with)
 {
     uint64_t left = elf->size < MOST_BYTES ? elf->size : MOST_BYTES;
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
-        if (!is_kept(elf, section, with_debug))
+        if (!is_kept(elf, section, with))
             continue;
         if (section->sh_size > left)
             return false;
@@ -68,12 +83,13 @@ static bool is_sound(const struct elf_file *elf, bool with_debug)
     return true;
 }
 
-static bool debug_fits(const struct elf_file *elf)
+static bool fits(const struct elf_file *elf, bool (*is_part)(const struct elf_file *, const Elf64_Shdr *),
+                 uint64_t most)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
-        if (is_debug(elf, section) && (total += section->sh_size) > MOST_DEBUG_BYTES)
+        if (is_part(elf, section) && (total += section->sh_size) > most)
             return false;
     }
     return true;
@@ -90,11 +106,12 @@ static void put_section(struct buffer *out, const struct elf_file *elf, const El
 
 /* Append the file: header, program headers and section headers, whose sizes are fixed, then the contents that are
  * kept. */
-static void put_file(struct buffer *out, const struct elf_file *elf)
+static void put_file(struct buffer *out, const struct elf_file *elf, bool with_code)
 {
-    bool with_debug = debug_fits(elf);
+    const struct parts with = {.debug = fits(elf, is_debug, MOST_DEBUG_BYTES),
+                               .code = with_code && fits(elf, is_code, MOST_CODE_BYTES)};
     const Elf64_Shdr *sizes = unwind_sizes_section(elf);
-    out->failed = !is_sound(elf, with_debug);
+    out->failed = !is_sound(elf, with);
     Elf64_Ehdr header = elf->header;
     header.e_phoff = sizeof header;
     header.e_shoff = sizeof header + elf->segment_count * sizeof(Elf64_Phdr);
@@ -103,7 +120,7 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     buffer_bytes(out, elf->segments, elf->segment_count * sizeof(Elf64_Phdr));
     for (size_t i = 0; i < elf->section_count; i++) {
         Elf64_Shdr section = elf->sections[i];
-        if (is_kept(elf, &section, with_debug)) {
+        if (is_kept(elf, &section, with)) {
             if (&elf->sections[i] == sizes)
                 section.sh_type = SHT_UNWIND_SIZES;
             section.sh_offset = at;
@@ -117,7 +134,7 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
         return;
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
-        if (!is_kept(elf, section, with_debug))
+        if (!is_kept(elf, section, with))
             continue;
         if (section == sizes)
             unwind_sizes_put(out, elf);
@@ -196,7 +213,7 @@ static void write_symbols(const char *folder, const char *path, const struct mod
         return;
     elf.is_in_place = module->id == 0 && module->pid == 0;
     elf.base = module->base;
-    put_file(&file, &elf);
+    put_file(&file, &elf, module->id == 0); /* which is the one that is built again in place */
     elf_close(&elf);
     sys_mkdir(folder, 0777);
     long error = output_write_file(path, &file, true);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from incprof.cli.main import main
 from incprof.model import LIBRARY, IntervalProfile
 from incprof.model.time_use import SPENT
-from incprof.readers.run import open_run, read_profile
+from incprof.readers.run import modules_of, open_run, read_profile
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
 from tests.recordings.kept import kept
@@ -55,6 +57,23 @@ def test_a_called_function_has_its_time(build: Build, record: Record, flags: str
     name = [*(f.name for f in named.functions), "-"]
     found = {(name[named.paths.function[named.paths.parent[n]]], name[named.paths.function[n]]) for n in set(inside)}
     assert set(zip(CALLED.values(), CALLED, strict=True)) <= found
+
+
+def test_a_program_that_was_built_again_keeps_the_names(build: Build, record: Record, tmp_path: Path) -> None:
+    library = build("libcalls_lib.c", flags="-O2 -fPIC -shared", pg=False, output="libmpicalls.so")
+    program, other = tmp_path / "program", build("libcalls.c", library, flags="-O1")
+    shutil.copy(build("libcalls.c", library), program)
+    run = open_run(record([program, "0.5"], interval=60).directory)
+    program.unlink()
+    shutil.copy(other, program)
+    profile = read_profile(run, libs="named")
+    assert CALLED.keys() <= seconds(profile).keys()
+    assert not profile.warnings
+    # The copy of a large program has no code: a line says what cannot be known.
+    copy = Path(run.directory) / "symbols" / f"{modules_of(run.processes[0])[0].build_id}.elf"
+    subprocess.run(["objcopy", "--only-keep-debug", build("libcalls.c", library), copy], check=True)
+    (warning,) = read_profile(run, libs="named").warnings
+    assert "was built again since the run" in warning
 
 
 @pytest.fixture
