@@ -53,7 +53,7 @@ def score(settings: tuple[str, ...]) -> Scores:
 
 
 def without_paths(profile: IntervalProfile) -> IntervalProfile:
-    """Return what a directory of gmon files has of a run, but for who calls whom."""
+    """Return a run with the times and calls of functions only: without call paths, samples and callers."""
     samples, arcs = _without_rows(profile.samples), _without_rows(profile.arcs)
     return replace(profile, paths=NO_PATHS, samples=samples, arcs=arcs, inlined=None, code_loops=None)
 
