@@ -81,13 +81,11 @@ def by_correlation(rates: FloatArray, watts: FloatArray, count: int = 4) -> tupl
     good = np.isfinite(watts)
     if good.sum() < 3:
         return ()
-    x, y = rates[good].astype(np.float64), watts[good].astype(np.float64)
-    x, y = x - x.mean(axis=0), y - y.mean()
+    x, y = _centred(rates[good]), _centred(watts[good])
     size = np.sqrt((x**2).sum(axis=0))
     total = np.sqrt((y**2).sum())
-    scale = np.abs(rates[good]).max(axis=0)
-    varies = size > 1e-9 * np.sqrt(len(y)) * np.maximum(scale, 1e-300)
-    if total <= 1e-12 * max(float(np.abs(watts[good]).max()), 1e-300) * np.sqrt(len(y)) or not varies.any():
+    varies = size > 1e-9 * np.sqrt(len(y))
+    if total <= 1e-12 * np.sqrt(len(y)) or not varies.any():
         return ()
     strength = np.where(varies, np.abs(y @ x) / np.where(varies, size, 1) / total, -1.0)
     # Values equal up to rounding are ties.
@@ -101,13 +99,15 @@ def by_regression(rates: FloatArray, watts: FloatArray, level: float = LEVEL) ->
     The most significant comes first. Of redundant columns no factor is significant: the paper reports bad results.
     """
     good = np.isfinite(watts)
-    varies = np.flatnonzero(np.ptp(rates[good], axis=0) > 0) if good.any() else np.empty(0, dtype=int)
+    if not good.any():
+        return ()
+    x = _centred(rates[good])
+    varies = np.flatnonzero(np.ptp(x, axis=0) > 0)
     freedom = int(good.sum()) - len(varies) - 1
     if not len(varies) or freedom < 1:
         return ()
-    x = rates[good][:, varies].astype(np.float64)
-    x = np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / x.std(axis=0)])
-    y = watts[good].astype(np.float64)
+    x = np.column_stack([np.ones(len(x)), x[:, varies] / x[:, varies].std(axis=0)])
+    y = _centred(watts[good])
     inverse = np.linalg.pinv(x.T @ x)
     factors = inverse @ x.T @ y
     wrong = float(((y - x @ factors) ** 2).sum()) / freedom
@@ -115,6 +115,14 @@ def by_regression(rates: FloatArray, watts: FloatArray, level: float = LEVEL) ->
     chance = 2 * stats.t.sf(np.abs(factors / error), freedom)[1:]
     order = np.argsort(chance, kind="stable")
     return tuple(int(varies[at]) for at in order if chance[at] < level)
+
+
+def _centred(values: FloatArray) -> FloatArray:
+    """Return columns about their means, in parts of their largest value: its square is neither infinite nor zero."""
+    largest = np.abs(values).max(axis=0)
+    parts = values.astype(np.float64) / np.where(largest > 0, largest, 1.0)
+    centred: FloatArray = parts - parts.mean(axis=0)
+    return centred
 
 
 # Counters of Table 1 of the paper, in the order of its rows: letters number them from 0.
