@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     watched_allow(ALLOWED_BYTES(size));
     if (!elf_open_memory(&elf, data, size))
         return 0;
-    put_file(&file, &elf);
+    put_file(&file, &elf, true);
     if (!file.failed) {
         size_t headers = sizeof(Elf64_Ehdr) + elf.segment_count * sizeof(Elf64_Phdr);
         DEMAND(file.length <= headers + elf.section_count * sizeof(Elf64_Shdr) + size);

@@ -33,6 +33,8 @@ MOST_PATHS = 5
 LEAST_STEP_SHARE = 0.25
 # A call path with at least this share of its bytes in one phase belongs to it.
 USUAL = 0.9
+# On a busy machine, a change of phase is found up to two intervals from where it was.
+NEAR = 2
 
 
 @dataclass(frozen=True)
@@ -210,15 +212,15 @@ def tidied_from(allocations: Allocations, curve: Curve) -> float:
 def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: IntArray) -> IntArray:
     """Return the phase of each allocation, (a,): that of its interval.
 
-    In the two intervals beside a change of phase, a call path that otherwise allocates in one of the two phases
-    belongs to that one: the phase begins somewhere within these intervals.
+    In the intervals beside a change of phase, NEAR on either side, a call path that otherwise allocates in one of the
+    phases there belongs to that one: the phase begins somewhere within these intervals.
     """
     phases = labels_at(allocations.time_s, profile, labels)
     if not len(allocations) or not len(labels):
         return phases
     place = np.maximum(np.searchsorted(profile.start_s, allocations.time_s, side="right") - 1, 0)
-    before, after = labels[np.maximum(place - 1, 0)], labels[np.minimum(place + 1, len(labels) - 1)]
-    is_at_boundary = (before != labels[place]) | (after != labels[place])
+    around = labels[np.clip(place[:, None] + np.arange(-NEAR, NEAR + 1), 0, len(labels) - 1)]
+    is_at_boundary = (around != labels[place][:, None]).any(axis=1)
     nodes, which = np.unique(allocations.node, return_inverse=True)
     kinds = int(labels.max()) + 2
     cells = (which * kinds + phases + 1)[~is_at_boundary]
@@ -226,7 +228,7 @@ def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: In
     bytes_in = np.bincount(cells, weights=weights, minlength=len(nodes) * kinds).reshape(-1, kinds)
     is_usual = bytes_in.max(axis=1) >= np.maximum(USUAL * bytes_in.sum(axis=1), 1)
     usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
-    is_near = (usual == before) | (usual == after) | (usual == labels[place])
+    is_near = (around == usual[:, None]).any(axis=1)
     return np.where(is_at_boundary & is_near & (usual >= 0), usual, phases)
 
 
