@@ -1,5 +1,5 @@
-/* Whether a recording has anything of GPUs where it was asked for (INCPROF_GPU), and else why not: for the closing line
- * and for readers. */
+/* Whether a recording that should have GPU activity (INCPROF_GPU) has any, or why it has none: for the closing line and
+ * for readers. */
 #ifndef INCPROF_GPU_USE_H
 #define INCPROF_GPU_USE_H
 
