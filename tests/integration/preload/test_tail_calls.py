@@ -121,8 +121,11 @@ def test_lines_that_jump_count_as_calls(build: Build, record: Record) -> None:
 
 
 @pytest.mark.slow
-def test_without_the_program_nothing_is_added(build: Build, record: Record, tmp_path: Path) -> None:
-    built = build_with_library(build, f"-O2 {JUMPS}", "gcc")
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_program_that_was_built_again(build: Build, record: Record, tmp_path: Path, is_large: bool) -> None:
+    more_code = tmp_path / "more_code.S"
+    more_code.write_text(f".section .note.GNU-stack\n.text\n.skip {9 << 20 if is_large else 16}\n")
+    built = build_with_library(build, f"-O2 {JUMPS} {more_code}", "gcc")
     program = tmp_path / "program"
     program.write_bytes(built.read_bytes())
     program.chmod(0o755)
@@ -130,6 +133,7 @@ def test_without_the_program_nothing_is_added(build: Build, record: Record, tmp_
     program.write_bytes(b"another")
     paths = {">".join(path) for path in recording.paths()}
     assert "main>work_here" in paths
-    assert "main>first>second>work_here" not in paths
+    # The recording keeps up to 8 MiB of code. Without it, only a program given by hand tells the jumps.
+    assert ("main>first>second>work_here" in paths) is not is_large
     again = read_profile(open_run(recording.directory), exe=str(built))
-    assert len(again.paths.parent) > len(recording.profile.paths.parent)
+    assert (len(again.paths.parent) > len(recording.profile.paths.parent)) is is_large
