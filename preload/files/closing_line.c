@@ -232,10 +232,10 @@ void closing_line_write(const struct closing *closing)
     if (has_recording)
         text_append(line, sizeof line, rest);
     append_python_advice(line, sizeof line);
-    if (gpu == GPU_NOT_LOADED)
+    if (gpu == GPU_NOT_LOADED || gpu == GPU_IDLE)
         text_append(line, sizeof line, "; no recorded process used a GPU");
     log_warn(line, NULL);
-    if (gpu > GPU_NOT_LOADED && gpu < GPU_RECORDED)
+    if (gpu > GPU_NOT_LOADED && gpu < GPU_IDLE)
         log_warn("no GPU activity is recorded", gpu_use_reason(gpu));
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Values of `gpu` in an end image. Of a job, the highest of its processes. */
+/* Values of `gpu` in an end image. Of a job, the highest of its processes; GPU_IDLE counts as GPU_NOT_LOADED. */
 enum gpu_use {
     GPU_NOT_ASKED,
     GPU_NOT_LOADED, /* no library of an interface; or a program that only starts others */
@@ -16,7 +16,7 @@ enum gpu_use {
     GPU_HIP,
     GPU_CUDA, /* a library of this interface, but not ours */
     GPU_IDLE_OPENMP,
-    GPU_IDLE, /* ours, which has recorded nothing */
+    GPU_IDLE, /* ours, which has recorded nothing: a topology library may have listed the devices */
     GPU_RECORDED
 };
 

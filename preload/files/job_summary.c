@@ -133,6 +133,7 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
         return;
     summary->recorded_ns += has_ended ? cpu_ns : 0;
     summary->open += !has_ended;
+    gpu = gpu == GPU_IDLE ? GPU_NOT_LOADED : gpu;
     summary->gpu = gpu > summary->gpu ? gpu : summary->gpu;
 }
 
