@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.compare.noise import Estimate, adjusted, compared, counted, observed, pace, verdict
-from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
+from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row, Shares
 from incprof.analysis.diff.match_phases import Group, Members, done_elsewhere, name_groups
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.phase_result import all_steps
@@ -187,6 +187,8 @@ def _episode_lengths(run: Measured, phases: Sequence[int]) -> FloatArray:
 LEAST = 0.002
 MOST = 200
 MOST_STEPS = 8
+# A function that only one side runs in a phase is named if it has this share of it.
+PART = 0.1
 # Fewer samples than this may well be zero by chance.
 SOME_TICKS = 10.0
 
@@ -262,10 +264,34 @@ class ComparedRows:
                     share_error=self._share_error(found),
                     waits=waits,
                     off_cpu_s=self._off_cpu_s(group.members),
+                    only=self._only(at) if a and b else ((), ()),
                     elsewhere=verdict in ("gone", "new") and not waits and done_elsewhere(self.runs, group, self.first),
                 )
             )
         return with_verdicts(rows)
+
+    def _only(self, group: int) -> tuple[Shares, Shares]:
+        """Return the functions that only one of the sides runs in a phase: A, then B."""
+        self_s = self._by_side([run.self_s for run in self.runs], group)
+        time_s = self._by_side([run.time_s for run in self.runs], group)
+        whole = [max(float(part.sum()), 1e-12) for part in self_s]
+        tick = max(run.tick_s for run in self.runs)
+        found = list[Shares]()
+        for one, other in ((0, 1), (1, 0)):
+            share = self_s[one] / whole[one]
+            absent = (time_s[other] < LEAST * whole[other]) & (share * whole[other] > SOME_TICKS * tick)
+            only = np.flatnonzero((share >= PART) & absent)
+            only = only[np.lexsort((only, -share[only]))]
+            found.append(tuple(("".join(self.names[at]), float(share[at])) for at in only.tolist()))
+        return found[0], found[1]
+
+    def _by_side(self, tables: Sequence[csr_array], group: int) -> list[FloatArray]:
+        """Return the seconds of each function in the intervals of a phase, of A and of B, (m,) each."""
+        spent = [
+            np.asarray(table[run.intervals(phases)].sum(axis=0), dtype=np.float64).ravel()
+            for table, run, phases in zip(tables, self.runs, self.groups[group].members, strict=True)
+        ]
+        return [np.sum(part, axis=0) for part in (spent[: self.first], spent[self.first :])]
 
     def _off_cpu_s(self, members: Members) -> tuple[float, float] | None:
         """Return the wall time off the CPU in some phases of each side, a mean of its runs."""

@@ -130,6 +130,10 @@ class AmountRow(Row):
         return self.a.seconds * (self.ci.low - 1), self.a.seconds * (self.ci.high - 1)
 
 
+# Functions with their self time as a share of something, largest first.
+Shares = tuple[tuple[str, float], ...]
+
+
 @dataclass(frozen=True)
 class PhaseRow(Row):
     """A phase on both sides.
@@ -142,6 +146,7 @@ class PhaseRow(Row):
         waits: whether it is a phase of waiting.
         elsewhere: only one side has it as a phase, and the other does as much of the work in other phases.
         reasons: amounts of its card that both sides have, which may explain its change.
+        only: functions that only A runs in it, and those that only B runs, with their shares of the phase, 0..1.
     """
 
     members: tuple[tuple[int, ...], ...] = ()
@@ -151,6 +156,7 @@ class PhaseRow(Row):
     waits: bool = False
     elsewhere: bool = False
     reasons: tuple[AmountRow, ...] = ()
+    only: tuple[Shares, Shares] = ((), ())
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,24 @@
 """Match the phases of runs by their composition, not by their numbers.
 
-Phases are compared by the functions that they spend time in, by the functions on their stacks, and by their sites and
-steps; their position in the run decides only between equals. If the other run splits a phase in two, it is compared
+Phases are compared by the functions that they spend time in, or the places in the program from which these are called,
+by the functions on their stacks, and by their sites and steps; their position in the run decides only between equals,
+and of phases that one function runs. If the other run splits a phase in two, it is compared
 with both parts together, whether the parts are alike or the phase combines the work of both.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from incprof.analysis.diff.measure import Measured
-from incprof.model import FloatArray
+from incprof.analysis.segment_sums import episodes_of
+from incprof.model import FloatArray, IntArray
 from incprof.model.names import without_marks
 
 # Weights of the kinds of likeness.
@@ -38,6 +41,8 @@ class PhaseTraits:
     Attributes:
         mix: (m,) self time of each function, as a share.
         stack: (m,) inclusive time of each function, as a share; None without call paths.
+        place: (m,) time by the innermost function of the program that all runs have, as a share, times the share of the
+            rest of the run in which that function is not on the stack; None without call paths.
         marks: functions of sites and steps.
         middle: mean position in the run, 0..1.
         weight: seconds.
@@ -46,6 +51,7 @@ class PhaseTraits:
 
     mix: FloatArray
     stack: FloatArray | None
+    place: FloatArray | None
     marks: frozenset[int]
     middle: float
     weight: float
@@ -77,11 +83,23 @@ def traits_of(run: Measured, phases: Sequence[int]) -> PhaseTraits:
     return PhaseTraits(
         mix=_parts(run.self_s[members].sum(axis=0)),
         stack=None if run.stack_s is None else _parts(run.stack_s[members].sum(axis=0), run.self_s[members].sum()),
+        place=_place(run, members),
         marks=frozenset(run.place[functions].tolist()),
         middle=float((when * wall).sum() / (total * end)) if total > 0 and end > 0 else 0.0,
         weight=total,
         off_cpu=all(phase.off_cpu for phase in chosen),
     )
+
+
+def _place(run: Measured, members: IntArray) -> FloatArray | None:
+    """Return where in the program a phase is, (m,); its value for a function that is on the stack all along is 0."""
+    if run.place_s is None or run.stack_s is None:
+        return None
+    rest = np.setdiff1d(np.arange(run.profile.n_intervals), members)
+    outside = _parts(run.stack_s[rest].sum(axis=0), run.self_s[rest].sum())
+    inside = _parts(run.place_s[members].sum(axis=0), run.self_s[members].sum())
+    place: FloatArray = inside * (1.0 - np.minimum(outside, 1.0))
+    return place
 
 
 def _parts(values: FloatArray, total: float | None = None) -> FloatArray:
@@ -96,7 +114,10 @@ def likeness(a: PhaseTraits, b: PhaseTraits) -> float:
     if a.off_cpu or b.off_cpu:
         return float(a.off_cpu and b.off_cpu)
     # Bhattacharyya coefficient: it changes little if a function becomes twice as slow.
-    parts = [(MIX, float(np.sqrt(a.mix * b.mix).sum()))]
+    mix = float(np.sqrt(a.mix * b.mix).sum())
+    if a.place is not None and b.place is not None:
+        mix = max(mix, float(np.sqrt(a.place * b.place).sum()))
+    parts = [(MIX, mix)]
     if a.stack is not None and b.stack is not None:
         most = float(np.maximum(a.stack, b.stack).sum())
         parts.append((STACK, float(np.minimum(a.stack, b.stack).sum()) / most if most > 0 else 0.0))
@@ -158,7 +179,61 @@ def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> l
                 if gain[best] < GAIN:
                     continue
             host[group] = of_phase[best]
+    alone = [group for group in range(len(groups)) if group not in joined and group not in host]
+    joined |= _replaced(runs[: number + 1], groups, joined, alone)
     return _merged(groups, joined, host, len(mine), number)
+
+
+# The function and kind of the main site of a phase, and the groups of the phases before and after it, -1 for none.
+Position = tuple[int, str, int, int]
+
+
+def _replaced(
+    runs: Sequence[Measured], groups: Sequence[Members], joined: Mapping[int, Sequence[int]], alone: Sequence[int]
+) -> dict[int, list[int]]:
+    """Return the phase of the last run at the position of each group that has none of its phases yet, if one is there.
+
+    Where one function of the program runs several phases, only what it calls distinguishes them. A phase that calls
+    other functions than before is the only one without a match between two matched ones, or in the whole run.
+
+    Args:
+        runs: those of the groups, and one more.
+        groups: phases of the runs before.
+        joined: phases of the last run by group.
+        alone: the groups without one.
+    """
+    *_, last = runs
+    taken = {phase: group for group, those in joined.items() for phase in those}
+    left = [phase for phase in range(last.result.k) if phase not in taken]
+    there, here = defaultdict[Position | None, list[int]](list), defaultdict[Position | None, list[int]](list)
+    for phase in left:
+        here[_position(last, phase, taken)].append(phase)
+    for group in alone:
+        at, own = next((at, phases[0]) for at, phases in enumerate(groups[group]) if phases)
+        there[_position(runs[at], own, {phase: g for g in joined for phase in groups[g][at]})].append(group)
+    single = len(left) == len(alone) == 1
+    return {
+        those[0]: here[place]
+        for place, those in there.items()
+        if place is not None and len(those) == len(here[place]) == 1 and (single or -1 not in place[2:])
+    }
+
+
+def _position(run: Measured, phase: int, group_of: Mapping[int, int]) -> Position | None:
+    """Return the position of a phase in the source and in the run; None without a site.
+
+    group_of: the groups of the matched phases.
+    """
+    sites = run.result.phases[phase].sites
+    if not sites:
+        return None
+    order = [group for group in episodes_of(run.result.labels).group.tolist() if group == phase or group in group_of]
+    ends = [-1, *(label for label, _ in groupby(order)), -1]
+    places = [at for at, label in enumerate(ends) if label == phase]
+    before, after = (
+        Counter(group_of.get(ends[at + step], -1) for at in places).most_common(1)[0][0] for step in (-1, 1)
+    )
+    return int(run.place[sites[0].index]), sites[0].kind, before, after
 
 
 def _together(runs: Sequence[Measured], members: Members, guests: Members) -> list[PhaseTraits]:

@@ -36,6 +36,8 @@ class Measured:
         self_s: sparse (n, m), self time, seconds.
         calls: sparse (n, m).
         stack_s: sparse (n, m), CPU seconds with a function on the stack; None without call paths.
+        place_s: sparse (n, m), CPU seconds by the innermost function on the stack that belongs to the program and that
+            all runs have; None where a run is without call paths.
         members: share of each interval in each phase.
         tick_s: CPU seconds per sample.
         features: that the phases were found from.
@@ -48,6 +50,7 @@ class Measured:
     self_s: csr_array
     calls: csr_array
     stack_s: csr_array | None
+    place_s: csr_array | None
     members: Membership
     tick_s: float
     features: Features
@@ -134,6 +137,10 @@ def measure(
     """
     names, places = same_functions(profiles)
     found = [_measured(*run, len(names), cpu) for run in zip(profiles, results, places, strict=True)]
+    stacks = [run.stack_s for run in found if run.stack_s is not None]
+    if len(stacks) == len(found):
+        common = np.all([np.asarray(stack.sum(axis=0)).ravel() > 0 for stack in stacks], axis=0)
+        found = [replace(run, place_s=_place_seconds(run, common)) for run in found]
     return names, found
 
 
@@ -151,6 +158,7 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
         self_s=csr_array(csr_array(profile.self_s) @ move),
         calls=csr_array(csr_array(profile.calls, dtype=np.float64) @ move),
         stack_s=_stack_seconds(profile, move),
+        place_s=None,
         members=share_borders(features, result, clock_s),
         tick_s=1.0 / profile.metadata.rate_hz,
         features=features,
@@ -180,6 +188,21 @@ def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | Non
     above = csr_array(chains.ancestors() @ csr_array(own @ move))
     above.data = np.minimum(above.data, 1.0)
     return csr_array(ticks @ above) / profile.metadata.rate_hz
+
+
+def _place_seconds(run: Measured, common: BoolArray) -> csr_array:
+    """Return the CPU time by the innermost function on the stack that is the program's own and common, sparse (n, m).
+
+    It is the place of a phase in the program, whichever functions of libraries it calls, or new versions of its own.
+    """
+    profile = run.profile
+    other = [function.is_library or not common[at] for function, at in zip(profile.functions, run.place, strict=True)]
+    tree = profile.tree.without(other)
+    nodes = np.flatnonzero(tree.function >= 0)
+    nodes = nodes[~np.array(other, dtype=np.bool_)[tree.function[nodes]]]
+    shape = (len(tree.parent), len(common))
+    own = csr_array((np.ones(len(nodes)), (nodes, run.place[tree.function[nodes]])), shape=shape)
+    return csr_array(tree_ticks(profile, tree) @ own) / profile.metadata.rate_hz
 
 
 # Length of phases to fractions of an interval: an interval in which the phase changes is shared between both phases.

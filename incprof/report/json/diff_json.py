@@ -72,6 +72,10 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
         "reasons": [_amount(reason, row) for reason in row.reasons],
+        **{
+            f"only_{side}": [{"name": name, "share": _rounded(share)} for name, share in functions]
+            for side, functions in zip("ab", row.only, strict=True)
+        },
         "why": main and {"metric": main.row.metric, **_fields(main, "part by"), "said": why(row)},
     }
 

@@ -45,9 +45,25 @@ BY = {
 
 
 def why_lines(comparison: Comparison) -> list[str]:
-    """Return the main reason for the change of each phase that has one."""
+    """Return the main reason for the change of each phase that has one, and the functions that only one side runs."""
     names = row_names(comparison)
-    return [f"{named(phase, names)}: {said}" for phase in comparison.phases if (said := why(phase)) is not None]
+    return [
+        f"{named(phase, names)}: {said}"
+        for phase in comparison.phases
+        for said in (why(phase), only(phase))
+        if said is not None
+    ]
+
+
+def only(phase: PhaseRow) -> str | None:
+    """Return the functions that only one side runs in a phase of both; None if there are none."""
+    sides = zip("AB", phase.only, strict=True)
+    parts = [
+        f"only {side} runs {', '.join(f'{SHORT(name, ROOM)} ({words.percent(share)})' for name, share in functions)}"
+        for side, functions in sides
+        if functions
+    ]
+    return "; ".join(parts) or None
 
 
 def why(phase: PhaseRow) -> str | None:
