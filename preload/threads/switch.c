@@ -21,9 +21,14 @@ bool switch_is_on(void)
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == SWITCH_ON; /* with all that was set up before */
 }
 
+bool switch_is_paused(void)
+{
+    return __atomic_load_n(&is_paused, __ATOMIC_RELAXED) != 0;
+}
+
 bool switch_is_sampling(void)
 {
-    return switch_is_on() && __atomic_load_n(&is_paused, __ATOMIC_RELAXED) == 0;
+    return switch_is_on() && !switch_is_paused();
 }
 
 bool switch_is_off(void)

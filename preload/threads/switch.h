@@ -20,6 +20,7 @@ void switch_pause(bool paused);
 /* Return whether threads are to be recorded; and whether samples and calls currently count (moncontrol). */
 bool switch_is_on(void);
 bool switch_is_sampling(void);
+bool switch_is_paused(void); /* by moncontrol */
 bool switch_is_off(void);
 
 /* Return whether threads of the calling process are to be recorded; a vfork child has its parent's state (vfork.h). */

@@ -108,7 +108,7 @@ void waits_sample(struct interval *interval, bool is_alone)
 void waits_finish(struct interval *interval)
 {
     struct blocked_thread found;
-    if (!wait_schedule_exist() || !has_begun || !switch_is_sampling())
+    if (!wait_schedule_exist() || !has_begun || switch_is_paused())
         return;
     uint64_t start_ns = wait_schedule_clock_ns();
     process.interval = interval;
