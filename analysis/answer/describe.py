@@ -126,7 +126,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None, reco
     """
     meta = profile.metadata
     samples = int(profile.counters.samples.sum())
-    if not samples:
+    if not samples and not meta.has_waits:
         samples = int(np.rint(profile.self_s.sum() * meta.rate_hz))
     return RunSummary(
         app=app or meta.app,

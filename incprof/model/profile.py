@@ -55,6 +55,7 @@ class Metadata:
             measured.
         ordered: the samples of an interval are in the order in which they were taken; imported profiles may lack an
             order.
+        has_waits: the program hardly used a processor, and its samples include what it waited for.
     """
 
     app: str
@@ -68,6 +69,7 @@ class Metadata:
     pooled: int = 1
     call_s: float | None = None
     ordered: bool = True
+    has_waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

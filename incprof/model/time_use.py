@@ -102,7 +102,10 @@ def _below(profile: IntervalProfile, marked: list[bool]) -> BoolArray:
 
 
 def cpu_seconds_by_kind(profile: IntervalProfile) -> FloatArray:
-    """Return CPU seconds of each interval by class, (n, len(SPENT)); without samples, all of it is work."""
+    """Return CPU seconds of each interval by class, (n, len(SPENT)); without samples, all of it is work.
+
+    Where samples include waits, the CPU time as counted is divided like them.
+    """
     out = np.zeros((profile.n_intervals, len(SPENT)))
     if not len(profile.samples.time_s):
         out[:, WORK] = np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
@@ -111,6 +114,9 @@ def cpu_seconds_by_kind(profile: IntervalProfile) -> FloatArray:
     use = kind >= 0
     seconds = profile.samples.weight[use] / profile.metadata.rate_hz
     np.add.at(out, (profile.interval_of_samples()[use], kind[use]), seconds)
+    if profile.metadata.has_waits:
+        used_s = np.maximum(profile.counters.cpu_s - profile.counters.own_s, 0.0)
+        out *= (used_s / np.maximum(out.sum(axis=1), 1e-9))[:, None]
     return out
 
 

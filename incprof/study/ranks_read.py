@@ -330,6 +330,8 @@ def few_samples(profile: IntervalProfile, options: StudyOptions) -> str | None:
     meta, ticks, least = profile.metadata, ticks_of(profile), options.thresholds.phases.samples
     if not ticks.sum() > 0:
         return None
+    if meta.has_waits and ticks.sum() >= least * ENOUGH:
+        return "the program waits nearly all the time: its phases and functions are by what it waits for"
     missed_s = missed_seconds(profile)
     if ticks.sum() < least * ENOUGH and missed_s is not None:
         return f"few samples ({ticks.sum():.0f}): {not_sampled(missed_s)}"

@@ -9,7 +9,14 @@ import numpy.typing as npt
 
 from incprof.model import BROKEN, ELIDED, LIBRARY, ROOT, BoolArray, Counters, IntArray, PathTree, Samples, distinct
 from incprof.readers.profile_builder import CallTable, FloatArray, Parts, SelfTime
-from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, Nodes, decode_nodes
+from incprof.readers.stream.coded_records import (
+    BROKEN_MODULE,
+    ELIDED_MODULE,
+    NODE_BYTES,
+    Nodes,
+    RawSamples,
+    decode_nodes,
+)
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, read_records
 from incprof.readers.stream.sample_decoder import GeneratedPaths, SampleDecoder, generated_paths
@@ -25,14 +32,14 @@ class StreamDecoder:
     """Decodes a collected stream, a chunk of intervals at a time. Function numbers are those of `space`; n intervals.
 
     arcs: keep call arcs, and not only the number of calls of each function. tail_calls: finds functions missing on call
-    paths and between callers and callees.
+    paths and between callers and callees. waits: samples of waits, with their intervals.
     """
 
     def __init__(
         self, collected: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True,
-        tail_calls: TailCalls | None = None,
+        tail_calls: TailCalls | None = None, waits: tuple[RawSamples, IntArray] | None = None,
     ):  # fmt: skip
-        self._collected = collected
+        self._collected, self._waits = collected, waits
         self._space = space
         self._libs = libs
         self._arcs = arcs
@@ -56,7 +63,7 @@ class StreamDecoder:
         lost = LostFrames(nodes, paths, self._space, self._tail_calls) if self._tail_calls else None
         paths, suspect = (lost.paths, lost.suspect) if lost else (paths, None)
         samples = SampleDecoder(
-            collected, self._space, self._libs, nodes, paths.function, node_limit, suspect, generated
+            collected, self._space, self._libs, nodes, paths.function, node_limit, suspect, generated, self._waits
         )
         self_time: list[SelfTime] = []
         calls = CallTable()

@@ -40,11 +40,13 @@ class SampleDecoder:
         suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node instead of
             function.
         generated: moves samples in generated code.
+        waits: samples of waits, with the interval of each, which count beside those of the stream.
     """
 
     def __init__(
         self, collected: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray,
         node_limit: int, suspect: BoolArray | None = None, generated: GeneratedPaths | None = None,
+        waits: tuple[RawSamples, IntArray] | None = None,
     ):  # fmt: skip
         self._collected, self._space, self._libs = collected, space, libs
         self._nodes, self._function = nodes, function
@@ -57,12 +59,12 @@ class SampleDecoder:
         self.exact: BoolArray = np.zeros(collected.n_intervals, dtype=bool)
         self.profiler_ticks: FloatArray = np.zeros(collected.n_intervals)
         self.nodes_used = 0
-        self._generated = generated
+        self._generated, self._waits = generated, waits
         self._suspect, self.aside = suspect, list[SelfTime]()
 
     def take(self, chunk: Chunk) -> SelfTime:
         """Decode the samples of a chunk, and return their self time."""
-        raw, interval = self._usable(chunk)
+        raw, interval = self._with_waits(chunk, *self._usable(chunk))
         raw = self._generated.moved(raw, interval) if self._generated else raw
         raw = replace(raw, kind=np.where(raw.weight == 0, PROFILER, raw.kind).astype(raw.kind.dtype))
         in_range = raw.node < len(self._function)
@@ -106,6 +108,20 @@ class SampleDecoder:
         keep = self.exact[interval]
         columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
         return RawSamples(*columns), interval[keep]
+
+    def _with_waits(self, chunk: Chunk, raw: RawSamples, interval: Int64Array) -> tuple[RawSamples, Int64Array]:
+        """Add the samples of waits in a chunk's intervals, in order of time."""
+        if self._waits is None:
+            return raw, interval
+        waits, interval_of = self._waits
+        use = slice(*np.searchsorted(interval_of, [chunk.first, chunk.end]))
+        joined = np.concatenate([interval, interval_of[use]])
+        self.exact[joined] = True
+        both = [
+            np.concatenate([getattr(raw, name), getattr(waits, name)[use]]) for name in RawSamples.__dataclass_fields__
+        ]
+        order = np.lexsort((both[1], joined))
+        return RawSamples(*(column[order] for column in both)), joined[order]
 
     def _columns(self, raw: RawSamples, interval: Int64Array, keep: BoolArray) -> list[npt.NDArray[Any]]:
         """Return the model's columns of samples, with times clamped to their interval, whatever the clock did."""

@@ -17,6 +17,7 @@ from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.library_functions import moved
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import Source
+from incprof.readers.stream.wait_samples import wait_samples
 from incprof.symbols.function_space import FunctionSpace
 from incprof.symbols.modules import SymbolLoader
 from incprof.symbols.tail_calls import TailCalls
@@ -67,7 +68,9 @@ def read_stream(
         symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
         tail_calls = TailCalls(space, modules, symbols.machine_code)
-        parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
+        waits = wait_samples(collected)
+        collected.metadata = replace(collected.metadata, has_waits=waits is not None)
+        parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls, waits=waits).decode()
     parts.warnings += symbols.warnings
     return with_unreadable_grouped(with_regions_joined(build_profile(parts, space)))
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from incprof.model.time_use import SPENT
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import ThreadWaits, waits_by_thread
 from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
@@ -199,6 +200,34 @@ def test_a_lock_of_the_standard_library_is_waited_for_where_the_program_takes_it
     assert {(path["function"], Path(path["file"]).name) for path in paths if path["kind"] == "mutex"} == {
         ("update()", "mutex.cpp")
     }
+
+
+def test_a_program_that_only_waits_has_phases_by_what_it_waits_for(build: Build, record: Record) -> None:
+    program = build("only_waits.c", flags="-O1 -g -pthread", pg=False)
+    recording = record([program], env={**ONE_PROCESS, "INCPROF_EXE": str(program)})
+    study = Study(recording.directory)
+    phases, truth = study.phases().present, recording.outcome.values()
+    longest = {site.function.name: phase for phase in phases for site in phase.sites}
+    assert set(longest) >= {"serve", "rest", "update"}
+    for name, value in truth.items():
+        assert longest[name].seconds == pytest.approx(value * 1e-6, abs=0.15), name
+    part = card(study, None)
+    assert part is not None
+    causes = {}
+    for name, phase in longest.items():
+        value = part.values[phase.id]
+        assert isinstance(value, dict)
+        causes[name] = max(value, key=lambda cause: value[cause]["share"])
+    assert (causes["serve"], causes["rest"], causes["update"]) == ("network", "sleep", "lock")
+    assert sum(phase.spent.get(kind, 0.0) for phase in phases for kind in SPENT) < 0.3  # CPU time
+    assert any("waits nearly all the time" in warning for warning in study.profile.warnings)
+
+
+def test_waits_count_until_the_end_of_the_recording(script: Path, record: Record) -> None:
+    recording = record([script, "1", "sleep:1500"], env={**ONE_PROCESS, "INCPROF_EXE": str(script)})
+    found = read(recording)
+    last_s = float(found.waits.end_s[found.waits.thread == 0].max())
+    assert Study(recording.directory).profile.end_s[-1] - last_s < 0.02
 
 
 def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> None:

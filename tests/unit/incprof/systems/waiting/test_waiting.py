@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
+from incprof.readers.stream.wait_images import decode
 from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.distinct_waits import called_of, kinds_of
-from incprof.systems.waiting.read import BLOCKED, BRIEF, NOT_BLOCKED, ONE_WAIT, Waits, decode
+from incprof.systems.waiting.read import BLOCKED, BRIEF, NOT_BLOCKED, ONE_WAIT, Waits, waits_from
 from incprof.systems.waiting.sections import _shown
 from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
 
@@ -59,7 +60,7 @@ def waits_of(*spans: tuple[int, ...]) -> Waits:
     decoded = decode(images(image(*spans)))
     nothing = np.zeros(1, dtype=np.int64)
     paths = RecordedPaths(PathTree(nothing, nothing - 1, nothing), nothing, (), {}, nothing[:0])
-    return decoded.waits((), paths, "x86_64")
+    return waits_from(decoded, (), paths, "x86_64")
 
 
 def seconds_of(*spans: tuple[int, ...], thread: int = 0) -> dict[str, float]:

@@ -1,0 +1,67 @@
+"""Waits as samples of programs that hardly use a processor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incprof.model import IntervalProfile
+from incprof.readers.run import open_run, read_profile
+from tests.unit.incprof.systems.waiting.test_waiting import FUTEX, MS, SLEEP, image
+from tests.unit.streamwriter import Sample, StreamWriter
+
+WAITS, BLOCKED, ONE_WAIT = 9, 1, 2
+# Numbers of the nodes, in order of their first use.
+PATHS = ("main;serve", "main;rest", "main;join", "main;work")
+
+
+def profile_of(path: Path, *spans: tuple[int, ...], busy: int = 0) -> IntervalProfile:
+    writer = StreamWriter(["main", "serve", "rest", "join", "work"])
+    writer.metadata["arch"] = "x86_64"
+    nodes = [writer.node(each) for each in PATHS]
+    sites = [(node, ()) for node in nodes]
+    work = [Sample("main;work", weight=busy)] if busy else []
+    writer.interval(work, images={WAITS: image(*spans, sites=sites)})
+    writer.end()
+    return read_profile(open_run(writer.save(path / "run")))
+
+
+def span(begin: int, length: int, site: int, *, state: int = BLOCKED, call: int = SLEEP, thread: int = 0,
+         waited: int | None = None) -> tuple[int, ...]:  # fmt: skip
+    """A span in milliseconds, at the site of this number, from 1."""
+    off = length if waited is None else waited
+    return (begin * MS, length * MS, thread, off * MS, 0, 4 + state, site, call + 1, 0, 0)
+
+
+def seconds(profile: IntervalProfile) -> dict[str, float]:
+    total = profile.self_s.sum(axis=0)
+    return {f.name: round(float(total[i]), 2) for i, f in enumerate(profile.functions) if total[i] > 0}
+
+
+def test_waits_of_the_main_thread_count_in_order_of_time(tmp_path: Path) -> None:
+    profile = profile_of(
+        tmp_path, span(0, 300, 1, state=ONE_WAIT), span(300, 100, 2, waited=50), span(400, 100, 2, state=0),
+        span(0, 1000, 3, thread=1),
+    )  # fmt: skip
+    assert profile.metadata.has_waits
+    assert seconds(profile) == {"serve": 0.3, "rest": 0.15}
+    samples = profile.samples
+    assert samples.time_s.tolist() == sorted(samples.time_s.tolist())
+    assert samples.weight.max() <= 8
+    assert set(samples.thread.tolist()) == {0}
+
+
+def test_threads_count_while_the_main_thread_waits_for_them(tmp_path: Path) -> None:
+    profile = profile_of(
+        tmp_path, span(0, 400, 1), span(400, 400, 3, call=FUTEX), span(0, 800, 2, thread=1),
+    )  # fmt: skip
+    assert seconds(profile) == {"serve": 0.4, "join": 0.4, "rest": pytest.approx(0.4, abs=0.05)}
+
+
+@pytest.mark.parametrize(("busy", "waits"), [(0, True), (4, True), (8, False), (30, False)])
+def test_only_programs_that_wait_nearly_all_the_time_have_them(tmp_path: Path, busy: int, waits: bool) -> None:
+    profile = profile_of(tmp_path, span(0, 1000, 1, waited=1000 - 10 * busy), busy=busy)
+    assert profile.metadata.has_waits is waits
+    assert seconds(profile).get("work", 0.0) == busy / 100
+    assert ("serve" in seconds(profile)) is waits
