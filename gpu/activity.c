@@ -11,7 +11,6 @@
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define ALIGNMENT 16
-#define FLUSH_MS 1000
 #define BATCH 256
 
 static const struct cupti *cupti;
@@ -97,6 +96,13 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
     free(buffer);
 }
 
+/* A flush returns buffers whose records are all complete, and the last one also others. CUPTI by itself, also with a
+ * period of its own, returns full ones only. */
+static void flush(bool is_last)
+{
+    cupti->flush(is_last ? CUPTI_FORCED : 0);
+}
+
 int activity_start(const struct cupti *functions)
 {
     int result;
@@ -114,12 +120,6 @@ int activity_start(const struct cupti *functions)
     cupti->enable(ACTIVITY_MEMCPY_PEER);
     cupti->enable(ACTIVITY_MEMSET);
     cupti->enable(ACTIVITY_SYNCHRONIZATION);
-    if (cupti->flush_period != NULL)
-        cupti->flush_period(FLUSH_MS);
+    flush_start(flush);
     return CUPTI_OK;
-}
-
-void activity_finish(void)
-{
-    cupti->flush(1);
 }

@@ -14,8 +14,6 @@
 #define RECORD_INTERFACE 16
 #define ATTEMPTS 2000
 #define LAST_ATTEMPTS 200000
-/* Spans that end before so long ago are final. CUPTI delivers records once a second. */
-#define HORIZON_NS ((uint64_t)5000000000)
 
 static int number = -1;
 static uint32_t state;
@@ -70,17 +68,6 @@ static void put_state(uint64_t run_start_ns)
     buffer_free(&record);
 }
 
-/* What began before this time is complete. */
-static uint64_t final_before(const struct extension_interval *interval)
-{
-    uint64_t end_ns = interval->end_ns;
-    if (interval->is_last)
-        return UINT64_MAX;
-    uint64_t before_ns = end_ns > HORIZON_NS ? end_ns - HORIZON_NS : 0;
-    uint64_t outstanding_ns = gpu_oldest_outstanding_ns != NULL ? gpu_oldest_outstanding_ns() : UINT64_MAX;
-    return before_ns < outstanding_ns ? before_ns : outstanding_ns;
-}
-
 /* First in an image, because numbers of names and devices are the interface's. */
 static void put_interface(void)
 {
@@ -103,7 +90,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     if (!gpu_is_recording() || !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
         return NULL;
     launches_resolve(interval->is_last);
-    spans_close(final_before(interval));
+    spans_put();
     has_image = has_image || is_used();
     if (!has_image) {
         gpu_leave();

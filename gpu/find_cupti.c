@@ -12,8 +12,19 @@
 #define MOST_PATH 4096
 #define FLAGS (RTLD_NOW | RTLD_LOCAL)
 
-static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8", "libcupti.so.11.7",
-                                    "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so",      NULL};
+static const char *const names[] = {"libcupti.so.13",
+                                    "libcupti.so.12",
+                                    "libcupti.so.11.8",
+                                    "libcupti.so.11.7",
+                                    "libcupti.so.11.6",
+                                    "libcupti.so.11.5",
+                                    "libcupti.so.11.4",
+                                    "libcupti.so.11.3",
+                                    "libcupti.so.11.2",
+                                    "libcupti.so.11.1",
+                                    "libcupti.so.11.0",
+                                    "libcupti.so",
+                                    NULL};
 /* From the directory of libcudart: a toolkit, and the wheels of CUDA 12 and 13. */
 static const char *const beside[] = {"", "../extras/CUPTI/lib64/", "../../../extras/CUPTI/lib64/",
                                      "../../cuda_cupti/lib/", NULL};
@@ -73,7 +84,6 @@ bool cupti_find(struct cupti *cupti)
                                             "GetTimestamp",
                                             "GetVersion",
                                             "ActivityRegisterTimestampCallback",
-                                            "ActivityFlushPeriod",
                                             "ActivityGetNumDroppedRecords",
                                             "GetResultString",
                                             NULL};

@@ -11,7 +11,6 @@
 
 struct gpu_totals gpu_totals;
 uint32_t gpu_version, gpu_interface;
-uint64_t (*gpu_oldest_outstanding_ns)(void);
 
 static uint32_t lock;
 static bool is_recording;

@@ -1,49 +1,24 @@
 /* The function that rocprofiler-sdk calls in a library named by ROCP_TOOL_LIBRARIES, when a program initialises ROCm:
- * no kernel has run yet. On that thread, once in a process; a program that execs has it called again.
- *
- * rocprofiler-sdk delivers records when its buffer is full, or on request. A thread requests them once a second. */
+ * no kernel has run yet. On that thread, once in a process; a program that execs has it called again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "libc.h"
 #include "next.h"
 #include "rocprofiler.h"
-#include "sys.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
-#define FLUSH_NS ((uint64_t)1000000000)
 
 static struct rocprofiler rocprofiler;
 static struct rocprofiler_id buffer;
-static pid_t process;
-static pthread_t flusher;
-static bool has_flusher;
-static uint32_t is_ending;
 
-static void *flush(void *unused)
+static void flush(bool is_last)
 {
-    while (!futex_wait(&is_ending, 0, monotonic_ns() + FLUSH_NS))
-        rocprofiler.flush(buffer);
-    return unused;
-}
-
-/* Runs before the collector and rocprofiler-sdk end, because it is registered later. A forked child has no ROCm. */
-static void finish(void)
-{
-    if (getpid() != process || __atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL) != 0)
-        return;
-    futex_wake(&is_ending);
-    if (has_flusher)
-        pthread_join(flusher, NULL);
     rocprofiler.flush(buffer);
 }
 
 static void finalize(void *data)
 {
-    finish();
+    flush_finish();
 }
 
 /* Find the functions in the library that holds an address: rocprofiler-sdk, which may be loaded for itself only. */
@@ -88,11 +63,7 @@ static int initialize(void (*unused)(void), void *data)
         gpu_refuse(GPU_ROCPROFILER_REFUSED, "rocprofiler-sdk refuses", NULL);
         return -1;
     }
-    process = getpid();
-    atexit(finish);
-    uint64_t signals = sys_block_signals();
-    has_flusher = pthread_create(&flusher, NULL, flush, NULL) == 0;
-    sys_set_signal_mask(signals);
+    flush_start(flush);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* The part of CUPTI's binary interface that is used here, declared from NVIDIA's public documentation, so that the
  * library builds without CUDA. Fields of records are read at their offsets, which have been the same from CUDA 11.0 to
- * 12.9; tests/integration/gpu/test_cupti_layout.py compares them with NVIDIA's headers. */
+ * 13.5; tests/integration/gpu/test_cupti_layout.py compares them with NVIDIA's headers. */
 #ifndef GPU_CUPTI_H
 #define GPU_CUPTI_H
 
@@ -11,12 +11,15 @@
 enum {
     CUPTI_OK = 0,
     CUPTI_TOO_MANY = 12,      /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+    CUPTI_NOT_READY = 15,     /* CUPTI_ERROR_NOT_INITIALIZED */
     CUPTI_HAS_OTHER = 39,     /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
-    CUPTI_LEAST_VERSION = 12, /* of CUDA 11.0 */
-    CUPTI_WITH_GRAPHS = 18    /* of CUDA 12.0: kernels have the number of their graph */
+    CUPTI_LEAST_VERSION = 13, /* of CUDA 11.0 */
+    CUPTI_WITH_GRAPHS = 14,   /* of CUDA 11.1: kernels have the number of their graph */
+    CUPTI_FORCED = 1          /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 };
 
-enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME = 2 };
+enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME, DOMAIN_RESOURCE };
+enum { GRAPH_NODE_CREATED = 13 }; /* a callback of the last one */
 enum { SITE_ENTER = 0, SITE_EXIT = 1 };
 
 /* Kinds of activity. */
@@ -54,6 +57,7 @@ enum {
     DEVICE_NUMBER = 112,
     DEVICE_NAME = 136,
     CALLBACK_SITE = 0,
+    CALLBACK_RESULT = 24, /* its place, in a callback after the call */
     CALLBACK_CORRELATION = 64
 };
 
@@ -76,7 +80,6 @@ struct cupti {
     int (*timestamp)(uint64_t *ns);
     int (*get_version)(uint32_t *version);
     int (*register_timestamp)(uint64_t (*clock)(void));
-    int (*flush_period)(uint32_t milliseconds);
     int (*dropped)(void *context, uint32_t stream, size_t *count);
     int (*result_name)(int result, const char **name);
 };
@@ -92,6 +95,5 @@ bool launches_enable(const struct cupti *cupti, void *subscriber);
 /* activity.c: CUPTI's records. */
 /* Return CUPTI's result; not CUPTI_OK: nothing is recorded. */
 int activity_start(const struct cupti *cupti);
-void activity_finish(void);
 
 #endif

@@ -40,16 +40,13 @@ struct gpu_totals {
     uint64_t dropped;                  /* records that CUPTI had no room for */
     uint64_t lost;                     /* records and paths that this library had no room for */
     uint64_t incomplete;               /* kernels that had not ended when the program did */
-    uint64_t late_ns;                  /* device time that came too late for the union of spans */
+    uint64_t late_ns;                  /* device time older than all spans that are known */
 };
 extern struct gpu_totals gpu_totals;
 extern uint32_t gpu_version; /* of CUPTI or rocprofiler-sdk; 0: none */
 /* The interface whose activity is recorded. */
 enum gpu_interface { GPU_CUDA, GPU_OPENCL, GPU_HIP, GPU_OPENMP };
 extern uint32_t gpu_interface;
-/* Returns the start of the oldest call whose work has not been recorded yet; UINT64_MAX: there is none. Called under
- * the lock by the interval thread. NULL: unknown. */
-extern uint64_t (*gpu_oldest_outstanding_ns)(void);
 
 static inline void gpu_count(uint64_t *total, uint64_t more)
 {
@@ -144,8 +141,13 @@ enum overlap { ANY_DEVICE, DEVICE_OR_WAIT, OVERLAPS };
 void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
 /* Add a wait of the host. */
 void spans_add_wait(uint64_t start_ns, uint64_t end_ns);
-/* Add the busy time before a time to the sums, by slot. */
-void spans_close(uint64_t until_ns);
+/* Complete the sums. */
+void spans_put(void);
+
+/* flush.c: ask for records once a second, and when the process ends: before the collector and the interface do, because
+ * that is registered later. A forked child does neither. */
+void flush_start(void (*ask)(bool is_last));
+void flush_finish(void); /* the same, if it comes first */
 
 /* clocks.c: the time of a device as CLOCK_MONOTONIC. */
 /* A device's clock showed `device_ns` between two of our times. */

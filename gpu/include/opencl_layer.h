@@ -68,8 +68,6 @@ uint32_t commands_name(cl_kernel kernel);
 /* Read the times of commands that have ended. `waits`: the program has waited, so another thread that reads is waited
  * for. All commands are in the lists of their queues then. */
 void commands_read(bool waits);
-/* Return the start of the oldest call whose command has not been read; UINT64_MAX: there is none. Under the lock. */
-uint64_t commands_oldest_ns(void);
 /* Forget the name of a kernel, whose handle may be given to another. */
 void commands_forget_kernel(cl_kernel kernel);
 
@@ -82,7 +80,6 @@ uint32_t inboxes_put(const struct command *command);
 /* Pass all commands to `take`. False: that function refused one, which is left to the caller, and others may follow.
  * Under the lock. */
 bool inboxes_take(bool (*take)(const struct command *command), struct command *refused);
-uint64_t inboxes_oldest_ns(void); /* as commands_oldest_ns */
 
 /* Answer a query as OpenCL's functions do. */
 static inline cl_int put_info(const void *from, size_t bytes, size_t size, void *value, size_t *actual)

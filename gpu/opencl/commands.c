@@ -21,7 +21,6 @@
 
 static struct command *unused;
 static uint32_t allocated;
-static uint64_t being_read_ns = UINT64_MAX; /* start of the oldest command in a list that was taken */
 static bool is_reading;
 static uint64_t kernels[RECENT_KERNELS]; /* handles, and the numbers of their names in the low bits */
 
@@ -126,17 +125,6 @@ void commands_forget_kernel(cl_kernel kernel)
 {
     if (__atomic_load_n(place_of(kernel), __ATOMIC_RELAXED) >> NUMBER_BITS == (uintptr_t)kernel)
         __atomic_store_n(place_of(kernel), 0, __ATOMIC_RELAXED);
-}
-
-uint64_t commands_oldest_ns(void)
-{
-    uint64_t oldest_ns = inboxes_oldest_ns();
-    if (being_read_ns < oldest_ns)
-        oldest_ns = being_read_ns;
-    for (const struct queue *queue = queue_next(NULL); queue != NULL; queue = queue_next(queue))
-        if (queue->first != NULL && queue->first->before_ns < oldest_ns)
-            oldest_ns = queue->first->before_ns;
-    return oldest_ns;
 }
 
 static cl_ulong profiled(cl_event event, cl_uint name)
@@ -248,7 +236,6 @@ static void read_queue(struct queue *queue, bool waits)
     struct command *list = queue->first, *newest = queue->last;
     bool is_out_of_order = queue->is_out_of_order;
     queue->first = queue->last = NULL;
-    being_read_ns = list != NULL ? list->before_ns : UINT64_MAX;
     gpu_unlock(mask);
     bool is_complete = newest != NULL && !is_out_of_order && status_of(newest) == OPENCL_COMPLETE;
     struct command *last = separate(&list, &ended, is_complete, is_out_of_order, waits);
@@ -262,8 +249,6 @@ static void read_queue(struct queue *queue, bool waits)
             queue->first = list;
             queue->last = queue->last == NULL ? last : queue->last;
         }
-        if (is_last)
-            being_read_ns = UINT64_MAX;
         gpu_unlock(mask);
     }
 }

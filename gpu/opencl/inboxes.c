@@ -92,18 +92,11 @@ uint32_t inboxes_put(const struct command *command)
     return has_room ? waiting + 1 : 0;
 }
 
-static const struct command *first_of(const struct inbox *inbox)
-{
-    return inbox->taken != __atomic_load_n(&inbox->written, __ATOMIC_ACQUIRE)
-               ? &inbox->commands[inbox->taken % INBOX_COMMANDS]
-               : NULL;
-}
-
 bool inboxes_take(bool (*take)(const struct command *command), struct command *refused)
 {
     for (struct inbox *inbox = inboxes; inbox != NULL; inbox = inbox->next) {
-        const struct command *command;
-        while ((command = first_of(inbox)) != NULL) {
+        while (inbox->taken != __atomic_load_n(&inbox->written, __ATOMIC_ACQUIRE)) {
+            const struct command *command = &inbox->commands[inbox->taken % INBOX_COMMANDS];
             bool is_taken = take(command);
             if (!is_taken)
                 *refused = *command;
@@ -113,15 +106,4 @@ bool inboxes_take(bool (*take)(const struct command *command), struct command *r
         }
     }
     return true;
-}
-
-uint64_t inboxes_oldest_ns(void)
-{
-    uint64_t oldest_ns = UINT64_MAX;
-    for (const struct inbox *inbox = inboxes; inbox != NULL; inbox = inbox->next) {
-        const struct command *command = first_of(inbox);
-        if (command != NULL && command->before_ns < oldest_ns)
-            oldest_ns = command->before_ns;
-    }
-    return oldest_ns;
 }

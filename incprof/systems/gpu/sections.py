@@ -18,6 +18,7 @@ from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_
 from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
+    NS,
     OLD_CUPTI,
     OLD_ROCPROFILER,
     OTHER_STREAMS,
@@ -218,6 +219,8 @@ def notes(activity: GpuActivity) -> list[str]:
         out.append(f"{count(totals.lost, 'record')} or paths of launches had no room in the tables")
     if totals.incomplete:
         out.append(f"{count(totals.incomplete, 'kernel')} had not ended when the program did")
+    if totals.late_ns:
+        out.append(f"{seconds(totals.late_ns * NS)} of device time were recorded too late to count as busy")
     if activity.launches_per_path > 1:
         out.append(f"Launching paths were recorded for down to one of {activity.launches_per_path} launches, "
                    "to limit the cost")  # fmt: skip

@@ -166,6 +166,21 @@ def test_a_graph_is_one_launch_of_many_kernels(host: Callable[..., Recording]) -
     assert found.missing == 0
 
 
+def test_a_long_kernel_is_busy_from_its_beginning(host: Callable[..., Recording]) -> None:
+    recording = host("run:1:1000:0", "deliver:0:5", "burn:8000", "run:1:7400000000:0")
+    found = activity_in(recording)
+    assert round(found.busy.seconds.sum() * 1e9) == 7_400_001_000
+    assert found.totals.late_ns == 0
+
+
+def test_records_are_asked_for_once_a_second(host: Callable[..., Recording]) -> None:
+    # The program is killed: only what the library asked for has come.
+    recording = host("run:10:1000:1000", "burn:1800", "run:7:1000:1000", "burn:300", "kill", status=-9)
+    found = activity_in(recording)
+    assert found.totals.launches in (10, 17)
+    assert found.kernels.count.sum() >= 10
+
+
 def test_dropped_records_are_reported_as_missing(host: Callable[..., Recording]) -> None:
     found = activity_in(host("run:5:1000:1000", "open", env={"STANDIN_DROPPED": "12"}))
     assert found.totals.dropped == 12
@@ -192,7 +207,8 @@ def test_records_of_nonsense_do_no_harm(host: Callable[..., Recording]) -> None:
     ("env", "state", "line"),
     [
         ({"STANDIN_HELD": "1"}, OTHER_SUBSCRIBER, "another profiler uses CUPTI"),
-        ({"STANDIN_VERSION": "9"}, OLD_CUPTI, "older than CUDA 11.0"),
+        ({"STANDIN_VERSION": "12"}, OLD_CUPTI, "older than CUDA 11.0"),
+        ({"STANDIN_NO_SUBSCRIBER": "15"}, REFUSED, "CUPTI refuses: is it newer than the CUDA driver?"),
         ({"STANDIN_NO_SUBSCRIBER": "999"}, REFUSED, "CUPTI refuses: CUPTI_ERROR_UNKNOWN"),
         ({"STANDIN_NO_KERNELS": "35"}, REFUSED, "CUPTI refuses: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
         ({"INCPROF_CUPTI": "/nonexistent/libcupti.so", "STANDIN_CUPTI": ""}, NO_CUPTI, "libcupti was not found"),
@@ -248,7 +264,8 @@ def test_a_forked_child_and_the_next_program(host: Callable[..., Recording]) -> 
 def test_what_was_not_delivered_before_a_sudden_end_is_missing(
     host: Callable[..., Recording], word: str, status: int
 ) -> None:
-    recording = host("run:10:1000:1000", "deliver:0:100", "run:7:1000:1000", "burn:600", word, status=status)
+    words = ["run:10:1000:1000", "deliver:0:100", "run:7:1000:1000", "burn:600", word]
+    recording = host(*words, env={"STANDIN_HOLDS": "1"}, status=status)
     found = activity_in(recording)
     assert found.totals.launches == 17
     assert found.missing == 7

@@ -118,12 +118,9 @@ static void a_refused_command_is_given_back_once(void)
         const struct command command = {.correlation = first + i, .before_ns = 100 + i};
         assert(inboxes_put(&command) == i + 1);
     }
-    assert(inboxes_oldest_ns() == 100);
     assert(!take_all(1, &refused) && refused.before_ns == 101);
-    assert(inboxes_oldest_ns() == 102);
     next_of[0]++;
     assert(take_all(UINT32_MAX, &refused));
-    assert(next_of[0] == first + 3 && inboxes_oldest_ns() == UINT64_MAX);
 }
 
 static void a_full_or_interrupted_inbox_takes_nothing(void)
@@ -138,7 +135,6 @@ static void a_full_or_interrupted_inbox_takes_nothing(void)
     /* A handler has interrupted this thread while it put a command in, and never returns. */
     own->is_busy = true;
     assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
-    assert(inboxes_oldest_ns() == UINT64_MAX);
 }
 
 int main(void)

@@ -215,6 +215,8 @@ def test_what_is_missing_is_reported() -> None:
     assert notes(decoded(state(100, 100))) == []
     assert notes(decoded(state(100, 88))) == ["12 kernels of 100 launched are missing from the record"]
     assert decoded(state(100, 88, graphs=3)).missing is None
+    late = record(1, 0, 28, SLOT_NS, 1, 5, 0, 5, 0, 0, 0, 0, 2 * SECOND)
+    assert notes(decoded(late)) == ["2 s of device time were recorded too late to count as busy"]
     assert notes(decoded(state(code=OTHER_SUBSCRIBER))) == [
         "GPU activity was not recorded: another profiler used CUPTI"
     ]
