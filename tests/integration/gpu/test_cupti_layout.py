@@ -10,37 +10,48 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[3]
-WHEELS = ("nvidia-cuda-cupti-cu12==12.9.79", "nvidia-cuda-runtime-cu12==12.9.79", "nvidia-cuda-nvcc-cu12==12.9.86")
+# By major version of CUDA.
+WHEELS = {
+    11: ("nvidia-cuda-cupti-cu11==11.8.87", "nvidia-cuda-runtime-cu11==11.8.89", "nvidia-cuda-nvcc-cu11==11.8.89"),
+    12: ("nvidia-cuda-cupti-cu12==12.9.79", "nvidia-cuda-runtime-cu12==12.9.79", "nvidia-cuda-nvcc-cu12==12.9.86"),
+    13: ("nvidia-cuda-cupti==13.5.25", "nvidia-cuda-runtime==13.5.37", "nvidia-cuda-crt==13.5.37"),
+}
+# Records, without the number of their layout: CUPTI delivers the latest one that it knows.
 OFFSETS = {
-    "KERNEL_START": ("CUpti_ActivityKernel9", "start"),
-    "KERNEL_END": ("CUpti_ActivityKernel9", "end"),
-    "KERNEL_DEVICE": ("CUpti_ActivityKernel9", "deviceId"),
-    "KERNEL_STREAM": ("CUpti_ActivityKernel9", "streamId"),
-    "KERNEL_CORRELATION": ("CUpti_ActivityKernel9", "correlationId"),
-    "KERNEL_NAME": ("CUpti_ActivityKernel9", "name"),
-    "KERNEL_GRAPH": ("CUpti_ActivityKernel9", "graphId"),
-    "COPY_KIND": ("CUpti_ActivityMemcpy6", "copyKind"),
-    "COPY_BYTES": ("CUpti_ActivityMemset4", "bytes"),
-    "COPY_START": ("CUpti_ActivityMemcpyPtoP4", "start"),
-    "COPY_END": ("CUpti_ActivityMemcpy6", "end"),
-    "COPY_DEVICE": ("CUpti_ActivityMemset4", "deviceId"),
-    "COPY_STREAM": ("CUpti_ActivityMemcpyPtoP4", "streamId"),
-    "COPY_CORRELATION": ("CUpti_ActivityMemset4", "correlationId"),
-    "PEER_CORRELATION": ("CUpti_ActivityMemcpyPtoP4", "correlationId"),
-    "DEVICE_NUMBER": ("CUpti_ActivityDevice5", "id"),
-    "DEVICE_NAME": ("CUpti_ActivityDevice5", "name"),
-    "SYNC_TYPE": ("CUpti_ActivitySynchronization2", "type"),
-    "SYNC_START": ("CUpti_ActivitySynchronization2", "start"),
-    "SYNC_END": ("CUpti_ActivitySynchronization2", "end"),
-    "SYNC_STREAM": ("CUpti_ActivitySynchronization2", "streamId"),
-    "CALLBACK_SITE": ("CUpti_CallbackData", "callbackSite"),
-    "CALLBACK_CORRELATION": ("CUpti_CallbackData", "correlationId"),
+    "KERNEL_START": ("Kernel", "start"),
+    "KERNEL_END": ("Kernel", "end"),
+    "KERNEL_DEVICE": ("Kernel", "deviceId"),
+    "KERNEL_STREAM": ("Kernel", "streamId"),
+    "KERNEL_CORRELATION": ("Kernel", "correlationId"),
+    "KERNEL_NAME": ("Kernel", "name"),
+    "KERNEL_GRAPH": ("Kernel", "graphId"),
+    "COPY_KIND": ("Memcpy", "copyKind"),
+    "COPY_BYTES": ("Memset", "bytes"),
+    "COPY_START": ("MemcpyPtoP", "start"),
+    "COPY_END": ("Memcpy", "end"),
+    "COPY_DEVICE": ("Memset", "deviceId"),
+    "COPY_STREAM": ("MemcpyPtoP", "streamId"),
+    "COPY_CORRELATION": ("Memset", "correlationId"),
+    "PEER_CORRELATION": ("MemcpyPtoP", "correlationId"),
+    "DEVICE_NUMBER": ("Device", "id"),
+    "DEVICE_NAME": ("Device", "name"),
+    "SYNC_TYPE": ("Synchronization", "type"),
+    "SYNC_START": ("Synchronization", "start"),
+    "SYNC_END": ("Synchronization", "end"),
+    "SYNC_STREAM": ("Synchronization", "streamId"),
+    "CALLBACK_SITE": ("CallbackData", "callbackSite"),
+    "CALLBACK_RESULT": ("CallbackData", "functionReturnValue"),
+    "CALLBACK_CORRELATION": ("CallbackData", "correlationId"),
 }
 VALUES = {
     "CUPTI_TOO_MANY": "CUPTI_ERROR_MAX_LIMIT_REACHED",
+    "CUPTI_NOT_READY": "CUPTI_ERROR_NOT_INITIALIZED",
+    "CUPTI_FORCED": "CUPTI_ACTIVITY_FLAG_FLUSH_FORCED",
     "CUPTI_HAS_OTHER": "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
     "DOMAIN_DRIVER": "CUPTI_CB_DOMAIN_DRIVER_API",
     "DOMAIN_RUNTIME": "CUPTI_CB_DOMAIN_RUNTIME_API",
+    "DOMAIN_RESOURCE": "CUPTI_CB_DOMAIN_RESOURCE",
+    "GRAPH_NODE_CREATED": "CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED",
     "SITE_ENTER": "CUPTI_API_ENTER",
     "SITE_EXIT": "CUPTI_API_EXIT",
     "ACTIVITY_DEVICE": "CUPTI_ACTIVITY_KIND_DEVICE",
@@ -54,36 +65,50 @@ VALUES = {
 }
 
 
+# Functions by what they do, as gpu/cupti_launches.c lists their numbers.
+CALLS = {
+    "LAUNCHES": r"(__)?cu(da)?Launch(Grid|GridAsync|(Cooperative)?Kernel\w*)?(_ptsz)?(_v\d+)?",
+    "LAUNCHES_GRAPH": r"cu(da)?GraphLaunch(_ptsz)?(_v\d+)?",
+    "COPIES": r"cu(da|64)?Mem(cpy|set)\w*",
+}
+
+
 @pytest.mark.slow
-def test_offsets_and_values_are_those_of_the_headers(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path), *WHEELS]
+@pytest.mark.parametrize("version", [*WHEELS])
+def test_offsets_and_values_are_those_of_the_headers(version: int, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path), *WHEELS[version]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip("the wheels with NVIDIA's headers cannot be fetched here")
-    checks = [f"_Static_assert({ours} == offsetof({of}, {field}), {ours!s});" for ours, (of, field) in OFFSETS.items()]
-    checks += [f"_Static_assert((int){ours} == (int){theirs}, {ours!s});" for ours, theirs in VALUES.items()]
-    checks += [
-        f"_Static_assert({number} == {name}, {number});".replace(f", {number})", f', "{name}")')
-        for number, name in zip(*launch_callbacks(), strict=True)
+    (activity,) = tmp_path.rglob("cupti_activity.h")
+    text = activity.read_text()
+    checks = [
+        f'_Static_assert({ours} == offsetof({latest(record, text)}, {field}), "{ours}");'
+        for ours, (record, field) in OFFSETS.items()
     ]
-    text = "\n".join(re.sub(r", (\w+)\);$", r', "\1");', check) for check in checks)
-    source = tmp_path / "layout.c"
-    source.write_text(f'#include <stddef.h>\n#include <cupti.h>\n#include "{REPOSITORY}/gpu/include/cupti.h"\n{text}\n')
-    includes = [f"-I{tmp_path}/nvidia/{part}/include" for part in ("cuda_cupti", "cuda_runtime", "cuda_nvcc")]
+    checks += [f'_Static_assert((int){ours} == (int){theirs}, "{ours}");' for ours, theirs in VALUES.items()]
+    source, ours = tmp_path / "layout.c", REPOSITORY / "gpu" / "include" / "cupti.h"
+    source.write_text("\n".join(["#include <stddef.h>", "#include <cupti.h>", f'#include "{ours}"', *checks, ""]))
+    includes = [f"-I{path}" for path in tmp_path.glob("nvidia/*/include")]
     built = subprocess.run(
         ["gcc", "-fsyntax-only", *includes, str(source)], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    check_copy_callbacks(tmp_path / "nvidia" / "cuda_cupti" / "include")
-
-
-def check_copy_callbacks(headers: Path) -> None:
-    """Check that the ranges in gpu/cupti_launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
     for domain in ("driver", "runtime"):
-        ours = {*callbacks(domain, "COPIES")}
-        header = (headers / f"cupti_{domain}_cbid.h").read_text()
-        theirs = {int(number): name for name, number in re.findall(r"(\w+_CBID_cu\w+) *= (\d+),", header)}
-        assert ours == {number for number, name in theirs.items() if re.search(r"CBID_cu(da|64)?Mem(cpy|set)", name)}
+        header = activity.with_name(f"cupti_{domain}_cbid.h").read_text()
+        # CUDA 13 gives those that it has no longer names like `cuda44`.
+        theirs = {int(number): name for name, number in re.findall(r"_CBID_(?!cuda\d)(\w+) *= (\d+),", header)}
+        for call, names in CALLS.items():
+            expected = {number for number, name in theirs.items() if re.fullmatch(names, name)}
+            assert {*callbacks(domain, call)} & {*theirs} == expected, (domain, call)
+
+
+def latest(record: str, header: str) -> str:
+    """Return the name of the structure with the largest number."""
+    if record == "CallbackData":
+        return "CUpti_CallbackData"
+    numbers = [int(number or 0) for number in re.findall(rf"}} CUpti_Activity{record}(\d*);", header)]
+    return f"CUpti_Activity{record}{max(numbers) or ''}"
 
 
 def callbacks(domain: str, call: str) -> list[int]:
@@ -91,26 +116,3 @@ def callbacks(domain: str, call: str) -> list[int]:
     text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     ranges = re.findall(rf"{{DOMAIN_{domain.upper()}, {call}, (\d+), (\d+)}}", text)
     return [number for first, last in ranges for number in range(int(first), int(last) + 1)]
-
-
-def launch_callbacks() -> tuple[list[int], list[str]]:
-    """Return the numbers in gpu/cupti_launches.c, and NVIDIA's names for them."""
-    names = {
-        ("driver", "LAUNCHES"): [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
-            "Launch", "LaunchGrid", "LaunchGridAsync", "LaunchKernel", "LaunchKernel_ptsz", "LaunchCooperativeKernel",
-            "LaunchCooperativeKernel_ptsz", "LaunchKernelEx", "LaunchKernelEx_ptsz")],
-        ("driver", "LAUNCHES_GRAPH"): [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
-            "GraphLaunch", "GraphLaunch_ptsz")],
-        ("runtime", "LAUNCHES"): [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
-            "Launch_v3020", "LaunchKernel_v7000", "Launch_ptsz_v7000", "LaunchKernel_ptsz_v7000",
-            "LaunchCooperativeKernel_v9000", "LaunchCooperativeKernel_ptsz_v9000", "LaunchKernelExC_v11060",
-            "LaunchKernelExC_ptsz_v11060")],
-        ("runtime", "LAUNCHES_GRAPH"): [f"CUPTI_RUNTIME_TRACE_CBID_cuda{name}" for name in (
-            "GraphLaunch_v10000", "GraphLaunch_ptsz_v10000")],
-    }  # fmt: skip
-    numbers = list[int]()
-    for (domain, call), expected in names.items():
-        own = callbacks(domain, call)
-        assert len(own) == len(expected)
-        numbers += own
-    return numbers, [name for expected in names.values() for name in expected]

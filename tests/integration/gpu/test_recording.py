@@ -166,6 +166,23 @@ def test_a_graph_is_one_launch_of_many_kernels(host: Callable[..., Recording]) -
     assert found.missing == 0
 
 
+@pytest.mark.parametrize("version", ["14", "130500"])
+def test_captured_and_failed_launches_are_not_missing(host: Callable[..., Recording], version: str) -> None:
+    words = ["capture:10", "graph:10", "fail:3", "run:5:1000:1000", "capture:1", "fail:1"]
+    found = activity_in(host(*words, env={"STANDIN_VERSION": version}))
+    assert found.totals.graph_kernels == 10
+    assert found.totals.launches == found.totals.kernels == 5
+    assert found.missing == 0
+
+
+def test_launches_of_programs_built_by_cuda_13(host: Callable[..., Recording]) -> None:
+    recording = host("devices:1:1000", "burn:600", "run:50:1000:1000", "deliver:5:9", env={"STANDIN_RUNTIME": "505"})
+    found = activity_in(recording)
+    agrees(found, recording.outcome)
+    relaxed = found.kernels.count == 50
+    assert [recording._path(int(node)) for node in found.kernels.node[relaxed]] == [("main", "relax")]
+
+
 def test_a_long_kernel_is_busy_from_its_beginning(host: Callable[..., Recording]) -> None:
     recording = host("run:1:1000:0", "deliver:0:5", "burn:8000", "run:1:7400000000:0")
     found = activity_in(recording)
