@@ -24,11 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from incprof.model.arrays import FloatArray
+
+# Text of a cell without a value.
+MISSING = "-"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,10 @@ class Column:
     mark: Callable[[Any], str] | None = None
     sentence: bool = False
 
+    def has(self, row: Any) -> bool:
+        """Return whether a row has a value."""
+        return self.get(row) not in (None, "", MISSING)
+
 
 def unseen(keys: str, of: Callable[[Any], Any] = lambda row: row) -> list[Column]:
     """Return columns of JSON and CSV only: attributes of each row, or of what `of` returns for it, by their names."""
@@ -84,10 +92,11 @@ class Table:
     key: str = "rows"
     title: str = ""
 
-    @property
+    @cached_property
     def shown(self) -> tuple[Column, ...]:
-        """Columns of the displayed table."""
-        return tuple(column for column in self.columns if column.head is not None and not column.sentence)
+        """Columns of the displayed table: the first one, and those that have a value in some row."""
+        columns = tuple(column for column in self.columns if column.head is not None and not column.sentence)
+        return columns[:1] + tuple(column for column in columns[1:] if not self.rows or any(map(column.has, self.rows)))
 
     def without(self, *heads: str) -> Table:
         """Return the table without the columns that have these headings."""

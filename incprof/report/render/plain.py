@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from incprof.analysis.views.tracks import badge
-from incprof.model.section import Table
+from incprof.model.section import MISSING, Table
 from incprof.report.words.formatting import (
     decimal_size,
     duration,
@@ -22,8 +22,6 @@ from incprof.report.words.formatting import (
     size,
 )
 from incprof.safe.printable import printable
-
-MISSING = "-"
 
 FORMATS: dict[str, Callable[[float], str]] = {
     "": rate,

@@ -73,8 +73,8 @@ def print_folded(console: Console, head: str, lines: Sequence[str], hang: str = 
             console.print(part, soft_wrap=True)
 
 
-# Names get at least this many columns before other columns are dropped, and always half as many.
-NAME = 16
+# Other columns are dropped for longer names that would get fewer columns than this; all get a third as many.
+NAME = 24
 # A name in so many columns is whole.
 WHOLE = 80
 GAP = 2
@@ -144,7 +144,7 @@ def text_table(table: Table, width: int) -> rich.table.Table:
     for place, row in enumerate(table.rows):
         drawn.add_row(
             *(
-                Text(written(column.fit(row, max(room, NAME // 2)), ""))
+                Text(written(column.fit(row, max(room, NAME // 3)), ""))
                 if column.fit is not None
                 else cells[id(column)][place]
                 for column in columns
@@ -173,12 +173,12 @@ def _room(columns: list[Column], cells: dict[int, list[Text]], width: int) -> in
 
 
 def _least(columns: list[Column], rows: Sequence[Any]) -> int:
-    """Return the terminal columns that names should have: all that they take in a column that can be dropped."""
+    """Return the terminal columns that names should have: at most NAME, or all in a column that can be dropped."""
     column = next((column for column in columns if column.fit is not None), None)
     if column is None or column.fit is None:
         return 0
-    whole = [cell_len(column.fit(row, WHOLE)) for row in rows] if column.drop else []
-    return max(NAME, cell_len(column.head or ""), *whole)
+    whole = max((cell_len(column.fit(row, WHOLE)) for row in rows), default=0)
+    return max(whole if column.drop else min(whole, NAME), cell_len(column.head or ""))
 
 
 def _cell(column: Column, row: Any) -> Text:

@@ -58,18 +58,18 @@ def phase_table(comparison: Comparison, phases: Sequence[Row], *, between: bool 
         return lambda row: seconds(Figure(row[place], 0, None, ()) if isinstance(row, tuple) else (row.a, row.b)[place])
 
     shares = (
-        Column("A %", of(lambda row: "" if row.kind == "run" else share(row.a)), "number", drop=1),
-        Column("B %", of(lambda row: "" if row.kind == "run" else share(row.b)), "number", drop=1),
-        Column("Alike", of(lambda row: alike(row) if isinstance(row, PhaseRow) else ""), "number", drop=1),
+        Column("A %", of(lambda row: "" if row.kind == "run" else share(row.a)), "number", drop=3),
+        Column("B %", of(lambda row: "" if row.kind == "run" else share(row.b)), "number", drop=3),
+        Column("Alike", of(lambda row: alike(row) if isinstance(row, PhaseRow) else ""), "number", drop=3),
     )
-    by_cpu = Column("By CPU", of(lambda row: "" if row.cpu is None else change(row.cpu)), "number")
+    by_cpu = Column("By CPU", of(lambda row: "" if row.cpu is None else change(row.cpu)), "number", drop=2)
     columns = (
         Column("", of(lambda row: None if row.kind == "step" else row.group), "phase"),
         Column("Phase", lambda row: BETWEEN if isinstance(row, tuple) else row.name, fit=name),
         Column("A", side(0), "number"),
         Column("B", side(1), "number"),
         Column("Change", of(change), "number"),
-        Column("95 % interval", of(interval), "number"),
+        Column("95 % interval", of(interval), "number", drop=1),
         *((by_cpu,) if comparison.clock == "both" else ()),
         Column("Verdict", of(verdict), mark=lambda row: "" if isinstance(row, tuple) else sure(row)),
         *shares,

@@ -95,8 +95,9 @@ def test_a_name_has_the_room_that_numbers_leave(names, width):
     )
     text = text_of(table, width)
     assert all(cell_len(line) <= width for line in text.split("\n"))
-    # "Function", the gap, "123 ms", the gap: the last column stays where a name would have at least NAME columns.
-    assert ("Phase" in text) == (width >= NAME + 2 + 6 + 2 + 25)
+    # Names, the gap, "123 ms", the gap: the last column stays where names are whole or have at least NAME columns.
+    least = max(len("Function"), min(NAME, max(map(cell_len, names))))
+    assert ("Phase" in text) == (width >= least + 2 + 6 + 2 + 25)
 
 
 class Cells(HTMLParser):
@@ -125,14 +126,27 @@ class Cells(HTMLParser):
 def test_html_has_every_cell_and_no_other_markup(table):
     page = Cells(html_table(table))
     assert page.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td"}
-    assert len(page.cells) == len(table.columns) * (1 + len(table.rows))
+    assert len(page.cells) == len(table.shown) * (1 + len(table.rows))
 
 
 @given(tables())
 def test_markdown_has_a_line_for_each_row_and_a_bar_for_each_cell(table):
     lines = markdown_table(table).removesuffix("\n").split("\n")
     assert len(lines) == 2 + len(table.rows)
-    assert all(line.count("|") == len(table.columns) + 1 for line in lines)
+    assert all(line.count("|") == len(table.shown) + 1 for line in lines)
+
+
+def test_a_column_without_values_is_in_data_only():
+    columns = (
+        Column("Phase", lambda row: row, "phase", key="id"),
+        Column("Calls", lambda _: "-", "number", key="calls"),
+        Column("Energy", lambda _: None, "J", key="energy_j"),
+        Column("Read", lambda row: None if row else 0, "kB", key="read_b"),
+    )
+    table = Table(columns, [0, 1])
+    assert [column.head for column in table.shown] == ["Phase", "Read"]
+    assert [column.head for column in Table(columns, []).shown] == ["Phase", "Calls", "Energy", "Read"]
+    assert json_rows(table)[1] == {"id": 1, "calls": "-", "energy_j": None, "read_b": None}
 
 
 def section():
