@@ -58,6 +58,7 @@ class WaitPath:
 
     Attributes:
         seconds: of all threads.
+        busy_s: of these, those of the phase's busy threads.
         kind: of the cause: "mutex", "pipe"; "": no more is known.
         node: of the innermost application frame; 0: none.
         called: library function that the application called; "": unknown.
@@ -66,6 +67,7 @@ class WaitPath:
     """
 
     seconds: float
+    busy_s: float
     kind: str
     node: int
     called: str
@@ -85,7 +87,7 @@ class CauseWaits:
         share_error: standard error of that.
         spinning_s: CPU seconds of all threads in library functions that poll for the same cause.
         threads: numbers of the threads that wait, longest first.
-        paths: longest first.
+        paths: those in which the busy threads wait longest first.
     """
 
     cause: Cause
@@ -291,22 +293,24 @@ def _of_phase(
 def _paths(
     waits: Waits, kinds: Kinds, table: ThreadWaits, members: IntArray, inside: FloatArray, profile: IntervalProfile
 ) -> tuple[WaitPath, ...]:
-    """Return the longest waiting call paths of a cause; members: its waits."""
+    """Return the call paths of a cause in which the busy threads wait longest, then the others; members: its waits."""
     groups: dict[tuple[tuple[int, ...], str, str], list[int]] = {}
     for one in members.tolist():
         if table.seconds[:, one].sum() > 0:
             key = (functions_to(waits, int(kinds.node[one])), kinds.called[one], kinds.reason[one].kind)
             groups.setdefault(key, []).append(one)
-    total = {key: float(table.seconds[:, each].sum()) for key, each in groups.items()}
+    by_thread_of = {key: table.seconds[:, each].sum(axis=1) for key, each in groups.items()}
+    total = {key: (float(each[table.busy].sum()), float(each.sum())) for key, each in by_thread_of.items()}
     paths = []
-    for key in sorted(groups, key=lambda each: -total[each])[:MOST_PATHS]:
+    for key in sorted(groups, key=total.__getitem__, reverse=True)[:MOST_PATHS]:
         same = groups[key]
-        by_thread = table.seconds[:, same].sum(axis=1)
+        by_thread = by_thread_of[key]
         order = np.argsort(-by_thread, kind="stable")
         longest = max(same, key=lambda one: float(table.seconds[:, one].sum()))
         paths.append(
             WaitPath(
-                seconds=total[key],
+                seconds=total[key][1],
+                busy_s=total[key][0],
                 kind=key[2],
                 node=int(kinds.node[longest]),
                 called=key[1],

@@ -89,7 +89,7 @@ def _path_value(path: WaitPath, waits: Waits, places: Places) -> dict[str, objec
     """Return the JSON value of a path."""
     names, place = _names(waits, path.node, places), places.get(path.node)
     value: dict[str, object] = {
-        "seconds": path.seconds,
+        **fields(path, "seconds busy_s", exact),
         "kind": path.kind or None,
         "called": path.called or None,
         "function": names[-1] if names else None,
@@ -147,8 +147,8 @@ def _cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
     """Return "locks 40 % +- 3 % (pthread_mutex_lock in step (a.c:20) < main; held by thread 1 in usleep < holder)"."""
     error = f" +- {percent(cause.share_error)}" if cause.share_error > SHOWN_ERROR * cause.share else ""
     text = f"{NAMES[cause.cause]} {percent(cause.share)}{error}"
-    total = sum(path.seconds for path in cause.paths)
-    paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
+    total = sum(path.busy_s for path in cause.paths)
+    paths = [path for path in cause.paths if path.busy_s > 0 and path.busy_s >= WORTH_PATH * total]
     # Paths that differ only further out have the same words.
     clauses = dict.fromkeys(words for path in paths if (words := _path(path, waits, places)))
     return text + (f" ({'; '.join([*clauses][:MOST_NAMED])})" if clauses else "")

@@ -15,11 +15,11 @@ from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.readers.stream.wait_images import decode
-from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, waiting_over_time, waits_by_thread
+from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, WaitPath, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.distinct_waits import called_of, kinds_of
 from incprof.systems.waiting.read import BLOCKED, BRIEF, NOT_BLOCKED, ONE_WAIT, Waits, waits_from
-from incprof.systems.waiting.sections import _shown
+from incprof.systems.waiting.sections import _sentence, _shown
 from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
 
 MS = 1000
@@ -293,6 +293,17 @@ def test_waits_that_no_sample_found_are_no_cause_in_the_table() -> None:
 
     assert _shown(phase("unknown")) == "30 %"
     assert _shown(phase("lock")) == "30 %, locks"
+
+
+def test_the_sentence_names_the_paths_of_the_busy_threads() -> None:
+    """Idle threads of a pool wait for longer than the thread that computes, but not in its place."""
+    idle = WaitPath(30.0, 0.0, "condition", 0, "pool_server", (1, 2, 3))
+    own = WaitPath(2.0, 2.0, "condition", 0, "wait_for_result", (0,))
+    locks = CauseWaits("lock", 32.0, 0.2, threads=(1, 2, 3, 0), paths=(own, idle))
+    nothing = waits_of(span(0, 10))
+    assert _sentence(PhaseWaits(0, 10.0, (0,), 4, 0.2, (locks,)), nothing, {}) == (
+        "waits 20 % of the time of its main thread: locks 20 % (wait_for_result)"
+    )
 
 
 def test_csv_has_the_share_as_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
