@@ -77,8 +77,8 @@ struct io_thread *io_thread_start(void)
         uint64_t now_ns = monotonic_ns();
         thread->random = now_ns | 1;
         thread->mpi_depth = 0;
-        for (int i = 0; i < OPERATIONS; i++)
-            thread->timing[i] = (struct io_timing){1, 1, 1, now_ns, now_ns};
+        for (int i = 0; i < OPERATIONS * SIZES; i++)
+            thread->timing[i / SIZES][i % SIZES] = (struct io_timing){1, 1, 1, now_ns, now_ns};
         io_self = thread;
         if (has_key)
             pthread_setspecific(key, thread);
@@ -100,12 +100,14 @@ static uint32_t draw(struct io_thread *thread)
 
 void io_start_timing(struct io_call *call, enum operation operation)
 {
-    struct io_timing *timing = &call->thread->timing[operation];
+    struct io_timing *timing = &call->thread->timing[operation][call->size];
     call->start_ns = monotonic_ns();
     call->weight = timing->mean;
     uint64_t gap_ns = (call->start_ns - timing->last_ns) / timing->drawn;
     uint64_t mean = TIMED_NS / (gap_ns > 0 ? gap_ns : 1);
-    timing->mean = mean < 1 ? 1 : mean > MOST_MEAN ? MOST_MEAN : (uint32_t)mean;
+    /* One short gap is no proof of frequent calls: the mean only doubles at a time. */
+    uint64_t most = timing->mean < MOST_MEAN / 2 ? 2 * timing->mean : MOST_MEAN;
+    timing->mean = mean < 1 ? 1 : mean > most ? (uint32_t)most : (uint32_t)mean;
     timing->left = timing->drawn = 1 + draw(call->thread) % (2 * timing->mean - 1);
     timing->last_ns = call->start_ns;
 }
@@ -148,12 +150,12 @@ static inline struct io_count *slot_of(struct io_thread *thread, uint32_t file, 
 }
 
 /* Only a call that was timed is recorded with its path, about one in `gap_ns`: the probability is the part of that
- * which has passed since the thread's last one of this operation. */
+ * which has passed since the thread's last one of this operation and size. */
 static void record_path(const struct io_call *call, enum operation operation, uint32_t file, uint64_t bytes,
                         uint64_t end_ns)
 {
     struct io_thread *thread = call->thread;
-    struct io_timing *timing = &thread->timing[operation];
+    struct io_timing *timing = &thread->timing[operation][call->size];
     uint64_t gap_ns = paths_gap_ns(), since_ns = end_ns - timing->last_path_ns;
     timing->last_path_ns = end_ns;
     uint64_t scaled = since_ns < gap_ns ? since_ns : gap_ns;

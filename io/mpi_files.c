@@ -54,7 +54,7 @@ static void end(const struct io_call *call, struct mpi_function *own, bool is_ou
         if (next == NULL)                                                                                              \
             return NO_SUCH_FUNCTION;                                                                                   \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_MPI_IO, true);                                                                              \
+        io_begin(&call, OP_MPI_IO, 0, true);                                                                           \
         bool is_outermost = call.thread != NULL && call.thread->mpi_depth++ == 0;                                      \
         if (is_outermost)                                                                                              \
             call.thread->mpi_bytes = 0;                                                                                \

@@ -86,7 +86,7 @@ DECLARE_NEXT(opendir);
 EXPORT DIR *opendir(const char *path)
 {
     struct io_call call;
-    io_begin(&call, OP_DIRECTORY, false);
+    io_begin(&call, OP_DIRECTORY, 0, false);
     return end_directory(&call, NEXT(opendir)(path));
 }
 
@@ -94,7 +94,7 @@ DECLARE_NEXT(fdopendir);
 EXPORT DIR *fdopendir(int fd)
 {
     struct io_call call;
-    io_begin(&call, OP_DIRECTORY, false);
+    io_begin(&call, OP_DIRECTORY, 0, false);
     return end_directory(&call, NEXT(fdopendir)(fd));
 }
 
@@ -102,7 +102,7 @@ DECLARE_NEXT(closedir);
 EXPORT int closedir(DIR *directory)
 {
     struct io_call call;
-    io_begin(&call, OP_CLOSE, false);
+    io_begin(&call, OP_CLOSE, 0, false);
     if (call.thread != NULL)
         descriptor_forget(dirfd(directory));
     int result = NEXT(closedir)(directory);

@@ -63,12 +63,12 @@ static inline int64_t room(const FILE *stream)
     }
 #define HOT(name) __atomic_load_n(&name##_hot, __ATOMIC_RELAXED)
 
-/* Begin a call that is expected to enter the kernel, or not. */
-static inline void begin_stream(struct io_call *call, enum operation operation, bool is_expected)
+/* Begin a call that is expected to enter the kernel, or not, to transfer `bytes` or, with 0, at most a buffer or so. */
+static inline void begin_stream(struct io_call *call, enum operation operation, size_t bytes, bool is_expected)
 {
     *call = (struct io_call){.weight = 1};
     if (is_expected)
-        io_begin(call, operation, false);
+        io_begin(call, operation, bytes, false);
 }
 
 /* Count the bytes that a call transferred; a call that failed is counted in any case. */
@@ -83,15 +83,16 @@ static void end_stream(struct io_call *call, enum operation operation, const FIL
         io_end(call, operation, descriptor_file(stream->_fileno), failed ? -1 : moved);
 }
 
-/* `expected`: whether the buffer holds too little. `taken`: the bytes that the program got, computed from `result`. */
-#define STREAM_READ(type, name, stream, declared, arguments, expected, taken)                                          \
+/* `bytes`: wanted; 0: few. `expected`: whether the buffer holds too little. `taken`: the bytes that the program got,
+ * computed from `result`. */
+#define STREAM_READ(type, name, stream, declared, arguments, bytes, expected, taken)                                   \
     extern type name declared;                                                                                         \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT type name declared                                                                                          \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = unread(stream);                                                                               \
-        begin_stream(&call, OP_STREAM_READ, expected);                                                                 \
+        begin_stream(&call, OP_STREAM_READ, bytes, expected);                                                          \
         type result = NEXT(name) arguments;                                                                            \
         end_stream(&call, OP_STREAM_READ, stream, (taken) + unread(stream) - before, false);                           \
         return result;                                                                                                 \
@@ -99,12 +100,12 @@ static void end_stream(struct io_call *call, enum operation operation, const FIL
 
 #define BYTES(count) ((int64_t)(size * (count)))
 #define READ_ITEMS(name, declared, arguments)                                                                          \
-    STREAM_READ(size_t, name, stream, declared, arguments, BYTES(count) > before, BYTES(result))
+    STREAM_READ(size_t, name, stream, declared, arguments, (size_t)BYTES(count), BYTES(count) > before, BYTES(result))
 #define READ_TEXT(name, declared, arguments)                                                                           \
-    STREAM_READ(char *, name, stream, declared, arguments, before < SHORT_TEXT,                                        \
+    STREAM_READ(char *, name, stream, declared, arguments, 0, before < SHORT_TEXT,                                     \
                 result == NULL ? 0 : (int64_t)strlen(to))
 #define READ_LINE(name, declared, arguments)                                                                           \
-    STREAM_READ(ssize_t, name, stream, declared, arguments, before < SHORT_TEXT, result < 0 ? 0 : result)
+    STREAM_READ(ssize_t, name, stream, declared, arguments, 0, before < SHORT_TEXT, result < 0 ? 0 : result)
 
 READ_ITEMS(fread, (void *restrict to, size_t size, size_t count, FILE *restrict stream), (to, size, count, stream))
 READ_ITEMS(fread_unlocked, (void *restrict to, size_t size, size_t count, FILE *restrict stream),
@@ -133,7 +134,7 @@ READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FIL
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = unread(stream);                                                                               \
-        begin_stream(&call, OP_STREAM_READ, before == 0);                                                              \
+        begin_stream(&call, OP_STREAM_READ, 0, before == 0);                                                           \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_READ, stream, result == EOF ? 0 : 1 + unread(stream) - before, false);             \
         return result;                                                                                                 \
@@ -152,15 +153,16 @@ READ_CHARACTER(getchar, stdin, (void), ())
 READ_CHARACTER(getchar_unlocked, stdin, (void), ())
 READ_CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, when the buffer is empty */
 
-/* `expected`: whether the buffer is too full. `given`: the bytes that the program passed, computed from `result`. */
-#define STREAM_WRITE(type, name, stream, declared, arguments, expected, given, failed)                                 \
+/* `bytes`: to write; 0: few. `expected`: whether the buffer is too full. `given`: the bytes that the program passed,
+ * computed from `result`. */
+#define STREAM_WRITE(type, name, stream, declared, arguments, bytes, expected, given, failed)                          \
     extern type name declared;                                                                                         \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT type name declared                                                                                          \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = pending(stream);                                                                              \
-        begin_stream(&call, OP_STREAM_WRITE, expected);                                                                \
+        begin_stream(&call, OP_STREAM_WRITE, bytes, expected);                                                         \
         type result = NEXT(name) arguments;                                                                            \
         end_stream(&call, OP_STREAM_WRITE, stream, (given) + before - pending(stream), failed);                        \
         return result;                                                                                                 \
@@ -168,20 +170,22 @@ READ_CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, 
 
 #define WRITE_ITEMS(name)                                                                                              \
     STREAM_WRITE(size_t, name, stream, (const void *restrict from, size_t size, size_t count, FILE *restrict stream),  \
-                 (from, size, count, stream), BYTES(count) >= room(stream), BYTES(result), result < count && size > 0)
+                 (from, size, count, stream), (size_t)BYTES(count), BYTES(count) >= room(stream), BYTES(result),       \
+                 result < count && size > 0)
 WRITE_ITEMS(fwrite)
 WRITE_ITEMS(fwrite_unlocked)
 
 #define WRITE_STRING(name)                                                                                             \
-    STREAM_WRITE(int, name, stream, (const char *restrict text, FILE *restrict stream), (text, stream),                \
+    STREAM_WRITE(int, name, stream, (const char *restrict text, FILE *restrict stream), (text, stream), 0,             \
                  room(stream) < SHORT_TEXT, result < 0 ? 0 : (int64_t)strlen(text), result < 0)
 WRITE_STRING(fputs)
 WRITE_STRING(fputs_unlocked)
-STREAM_WRITE(int, puts, stdout, (const char *text), (text), room(stdout) < SHORT_TEXT,
+STREAM_WRITE(int, puts, stdout, (const char *text), (text), 0, room(stdout) < SHORT_TEXT,
              result < 0 ? 0 : 1 + (int64_t)strlen(text), result < 0)
 
 #define WRITE_FORMATTED(name, stream, declared, arguments)                                                             \
-    STREAM_WRITE(int, name, stream, declared, arguments, room(stream) < SHORT_TEXT, result < 0 ? 0 : result, result < 0)
+    STREAM_WRITE(int, name, stream, declared, arguments, 0, room(stream) < SHORT_TEXT, result < 0 ? 0 : result,        \
+                 result < 0)
 WRITE_FORMATTED(vfprintf, stream, (FILE *restrict stream, const char *restrict format, va_list words),
                 (stream, format, words))
 WRITE_FORMATTED(__vfprintf_chk, stream, (FILE *restrict stream, int flag, const char *restrict format, va_list words),
@@ -197,7 +201,7 @@ WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, v
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = pending(stream);                                                                              \
-        begin_stream(&call, OP_STREAM_WRITE, true);                                                                    \
+        begin_stream(&call, OP_STREAM_WRITE, 0, true);                                                                 \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_WRITE, stream, (result != EOF) + before - pending(stream), result == EOF);         \
         return result;                                                                                                 \
@@ -241,7 +245,7 @@ VARIADIC(int, __printf_chk, format, (int flag, const char *format, ...), __vprin
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
-        TRANSFER(int, OP_WRITE, fd, NEXT(name) arguments);                                                             \
+        TRANSFER(int, OP_WRITE, fd, 0, NEXT(name) arguments);                                                          \
     }
 WRITE_TO_DESCRIPTOR(vdprintf, (int fd, const char *restrict format, va_list words), (fd, format, words))
 WRITE_TO_DESCRIPTOR(__vdprintf_chk, (int fd, int flag, const char *restrict format, va_list words),
@@ -268,7 +272,7 @@ static int64_t fetched(struct place before, const FILE *stream)
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         const struct place before = {stream->_IO_read_base, stream->_IO_read_end};                                     \
-        begin_stream(&call, OP_STREAM_READ, unread(stream) < SHORT_TEXT);                                              \
+        begin_stream(&call, OP_STREAM_READ, 0, unread(stream) < SHORT_TEXT);                                           \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_READ, stream, fetched(before, stream), false);                                     \
         return result;                                                                                                 \
@@ -286,7 +290,7 @@ SCANS(isoc23) /* glibc 2.38 */
 
 /* Calls that write the pending data. */
 #define STREAM_FLUSH(name, declared, arguments)                                                                        \
-    STREAM_WRITE(int, name, stream, declared, arguments, before > 0, 0, result < 0)
+    STREAM_WRITE(int, name, stream, declared, arguments, 0, before > 0, 0, result < 0)
 STREAM_FLUSH(fseek, (FILE * stream, long offset, int whence), (stream, offset, whence))
 STREAM_FLUSH(fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence))
 STREAM_FLUSH(fseeko64, (FILE * stream, off64_t offset, int whence), (stream, offset, whence))
@@ -296,7 +300,7 @@ EXPORT void rewind(FILE *stream)
 {
     struct io_call call;
     int64_t before = pending(stream);
-    begin_stream(&call, OP_STREAM_WRITE, before > 0);
+    begin_stream(&call, OP_STREAM_WRITE, 0, before > 0);
     NEXT(rewind)(stream);
     end_stream(&call, OP_STREAM_WRITE, stream, before - pending(stream), false);
 }
@@ -318,7 +322,7 @@ static FILE *end_open(const struct io_call *call, const char *path, FILE *stream
     EXPORT FILE *name declared                                                                                         \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_OPEN, false);                                                                               \
+        io_begin(&call, OP_OPEN, 0, false);                                                                            \
         return end_open(&call, path, NEXT(name) arguments);                                                            \
     }
 
@@ -336,7 +340,7 @@ STREAM_OPEN(popen, NULL, (const char *command, const char *mode), (command, mode
     EXPORT int name(FILE *stream)                                                                                      \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_CLOSE, true);                                                                               \
+        io_begin(&call, OP_CLOSE, 0, true);                                                                            \
         int64_t left = call.thread != NULL && stream->_fileno >= 0 && stream->_mode <= 0 ? pending(stream) : 0;        \
         uint32_t file = left > 0 ? descriptor_file(stream->_fileno) : FILE_NONE;                                       \
         if (call.thread != NULL)                                                                                       \
@@ -356,7 +360,7 @@ EXPORT int fflush(FILE *stream)
 {
     struct io_call call;
     int64_t before = stream != NULL ? pending(stream) : 0;
-    io_begin(&call, OP_FLUSH, false);
+    io_begin(&call, OP_FLUSH, 0, false);
     int result = NEXT(fflush)(stream);
     if (stream == NULL)
         io_end(&call, OP_FLUSH, FILE_NONE, result < 0 ? -1 : 0);

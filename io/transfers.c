@@ -54,49 +54,51 @@ DECLARE_NEXT(dup2);
 DECLARE_NEXT(dup3);
 DECLARE_NEXT(fcntl);
 
-/* Define the wrapper of a transfer by the descriptor `fd`. `next`: the definition that it calls. */
-#define MOVE(operation, name, next, declared, arguments)                                                               \
+/* Define the wrapper of a transfer by the descriptor `fd`. `next`: the definition that it calls. `size`: in bytes, 0
+ * for pieces: their list may be invalid, which is for the kernel to find out. */
+#define MOVE(operation, name, next, size, declared, arguments)                                                         \
     EXPORT ssize_t name declared                                                                                       \
     {                                                                                                                  \
-        TRANSFER(ssize_t, operation, fd, NEXT(next) arguments);                                                        \
+        TRANSFER(ssize_t, operation, fd, size, NEXT(next) arguments);                                                  \
     }
 
-MOVE(OP_READ, read, read, (int fd, void *to, size_t bytes), (fd, to, bytes))
-MOVE(OP_WRITE, write, write, (int fd, const void *from, size_t bytes), (fd, from, bytes))
-MOVE(OP_READ, pread, pread, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at))
-MOVE(OP_READ, pread64, pread, (int fd, void *to, size_t bytes, off64_t at), (fd, to, bytes, at))
-MOVE(OP_WRITE, pwrite, pwrite, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at))
-MOVE(OP_WRITE, pwrite64, pwrite, (int fd, const void *from, size_t bytes, off64_t at), (fd, from, bytes, at))
-MOVE(OP_READ, readv, readv, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
-MOVE(OP_WRITE, writev, writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
-MOVE(OP_READ, preadv, preadv, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
-MOVE(OP_READ, preadv64, preadv, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at))
-MOVE(OP_WRITE, pwritev, pwritev, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
-MOVE(OP_WRITE, pwritev64, pwritev, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at))
-MOVE(OP_READ, preadv2, preadv2, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+MOVE(OP_READ, read, read, bytes, (int fd, void *to, size_t bytes), (fd, to, bytes))
+MOVE(OP_WRITE, write, write, bytes, (int fd, const void *from, size_t bytes), (fd, from, bytes))
+MOVE(OP_READ, pread, pread, bytes, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at))
+MOVE(OP_READ, pread64, pread, bytes, (int fd, void *to, size_t bytes, off64_t at), (fd, to, bytes, at))
+MOVE(OP_WRITE, pwrite, pwrite, bytes, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at))
+MOVE(OP_WRITE, pwrite64, pwrite, bytes, (int fd, const void *from, size_t bytes, off64_t at), (fd, from, bytes, at))
+MOVE(OP_READ, readv, readv, 0, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
+MOVE(OP_WRITE, writev, writev, 0, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
+MOVE(OP_READ, preadv, preadv, 0, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
+MOVE(OP_READ, preadv64, preadv, 0, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at))
+MOVE(OP_WRITE, pwritev, pwritev, 0, (int fd, const struct iovec *pieces, int count, off_t at), (fd, pieces, count, at))
+MOVE(OP_WRITE, pwritev64, pwritev, 0, (int fd, const struct iovec *pieces, int count, off64_t at),
+     (fd, pieces, count, at))
+MOVE(OP_READ, preadv2, preadv2, 0, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
      (fd, pieces, count, at, flags))
-MOVE(OP_READ, preadv64v2, preadv2, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
+MOVE(OP_READ, preadv64v2, preadv2, 0, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
      (fd, pieces, count, at, flags))
-MOVE(OP_WRITE, pwritev2, pwritev2, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+MOVE(OP_WRITE, pwritev2, pwritev2, 0, (int fd, const struct iovec *pieces, int count, off_t at, int flags),
      (fd, pieces, count, at, flags))
-MOVE(OP_WRITE, pwritev64v2, pwritev2, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
+MOVE(OP_WRITE, pwritev64v2, pwritev2, 0, (int fd, const struct iovec *pieces, int count, off64_t at, int flags),
      (fd, pieces, count, at, flags))
-MOVE(OP_RECEIVE, recv, recv, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags))
-MOVE(OP_RECEIVE, recvfrom, recvfrom,
+MOVE(OP_RECEIVE, recv, recv, bytes, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags))
+MOVE(OP_RECEIVE, recvfrom, recvfrom, bytes,
      (int fd, void *restrict to, size_t bytes, int flags, __SOCKADDR_ARG address, socklen_t *restrict length),
      (fd, to, bytes, flags, address, length))
-MOVE(OP_RECEIVE, recvmsg, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
-MOVE(OP_SEND, send, send, (int fd, const void *from, size_t bytes, int flags), (fd, from, bytes, flags))
-MOVE(OP_SEND, sendto, sendto,
+MOVE(OP_RECEIVE, recvmsg, recvmsg, 0, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+MOVE(OP_SEND, send, send, bytes, (int fd, const void *from, size_t bytes, int flags), (fd, from, bytes, flags))
+MOVE(OP_SEND, sendto, sendto, bytes,
      (int fd, const void *from, size_t bytes, int flags, __CONST_SOCKADDR_ARG address, socklen_t length),
      (fd, from, bytes, flags, address, length))
-MOVE(OP_SEND, sendmsg, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+MOVE(OP_SEND, sendmsg, sendmsg, 0, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 
 /* Fortified forms: libc's own checks the size, and ends the program. */
 #define CHECKED(operation, name, declared, arguments)                                                                  \
     extern ssize_t name declared;                                                                                      \
     DECLARE_NEXT(name);                                                                                                \
-    MOVE(operation, name, name, declared, arguments)
+    MOVE(operation, name, name, bytes, declared, arguments)
 
 CHECKED(OP_READ, __read_chk, (int fd, void *to, size_t bytes, size_t room), (fd, to, bytes, room))
 CHECKED(OP_READ, __pread_chk, (int fd, void *to, size_t bytes, off_t at, size_t room), (fd, to, bytes, at, room))
@@ -111,7 +113,7 @@ static void end_copy(const struct io_call *call, int from, int to, ssize_t resul
 {
     if (call->thread == NULL)
         return;
-    const struct io_call untimed = {call->thread, 0, 1};
+    const struct io_call untimed = {.thread = call->thread, .weight = 1};
     io_end(call, OP_READ, descriptor_file(from), result);
     io_end(&untimed, OP_WRITE, descriptor_file(to), result);
 }
@@ -120,7 +122,7 @@ static void end_copy(const struct io_call *call, int from, int to, ssize_t resul
     EXPORT ssize_t name declared                                                                                       \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_READ, false);                                                                               \
+        io_begin(&call, OP_READ, bytes, false);                                                                        \
         ssize_t result = NEXT(next) arguments;                                                                         \
         end_copy(&call, from, to, result);                                                                             \
         return result;                                                                                                 \
@@ -138,7 +140,7 @@ COPY(splice, splice, (int from, off64_t *from_at, int to, off64_t *to_at, size_t
 static off_t seek(int fd, off_t offset, int whence)
 {
     struct io_call call;
-    io_begin(&call, OP_SEEK, false);
+    io_begin(&call, OP_SEEK, 0, false);
     off_t result = NEXT(lseek)(fd, offset, whence);
     if (call.thread != NULL)
         io_end(&call, OP_SEEK, descriptor_file(fd), result < 0 ? -1 : 0);
@@ -174,7 +176,7 @@ static void *map(void *address, size_t length, int protection, int flags, int fd
     if (fd < 0 || (flags & MAP_ANONYMOUS) != 0)
         return NEXT(mmap)(address, length, protection, flags, fd, at);
     struct io_call call;
-    io_begin(&call, OP_MAP, true);
+    io_begin(&call, OP_MAP, 0, true);
     void *result = NEXT(mmap)(address, length, protection, flags, fd, at);
     if (call.thread != NULL)
         io_end(&call, OP_MAP, descriptor_file(fd), result == MAP_FAILED ? -1 : (int64_t)length);
@@ -219,7 +221,7 @@ static const char *alone(int directory, const char *path)
         mode_t mode = mode_of(flags, arguments);                                                                       \
         va_end(arguments);                                                                                             \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_OPEN, false);                                                                               \
+        io_begin(&call, OP_OPEN, 0, false);                                                                            \
         return end_open(&call, path, (real));                                                                          \
     } while (0)
 
@@ -247,7 +249,7 @@ EXPORT int openat64(int directory, const char *path, int flags, ...)
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, OP_OPEN, false);                                                                               \
+        io_begin(&call, OP_OPEN, 0, false);                                                                            \
         return end_open(&call, path, NEXT(next) arguments);                                                            \
     }
 #define OPENED(name, path, declared, arguments)                                                                        \
@@ -266,7 +268,7 @@ OPENED(__openat64_2, alone(directory, path), (int directory, const char *path, i
 EXPORT int close(int fd)
 {
     struct io_call call;
-    io_begin(&call, OP_CLOSE, false);
+    io_begin(&call, OP_CLOSE, 0, false);
     if (call.thread != NULL)
         descriptor_forget(fd);
     int result = NEXT(close)(fd);

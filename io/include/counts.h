@@ -4,8 +4,9 @@
  * A call is counted when it returns, so that a thread that is cancelled in it leaves nothing half done. Counting is
  * async-signal-safe and keeps errno. Frequent calls are timed by samples: of the calls of an operation in a thread, one
  * in a random number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 5
- * ms or more is recorded with its call path. Each operation has its turn of its own: a thread that polls a thousand
- * times for a message would else leave out the one call that writes. */
+ * ms or more is recorded with its call path. Each operation has its turn of its own, and among transfers small, large
+ * and huge ones: a thread that polls a thousand times for a message, or reads a file's many small headers, would else
+ * leave out the one call that writes, or reads the data. */
 #ifndef INCPROF_IO_COUNTS_H
 #define INCPROF_IO_COUNTS_H
 
@@ -39,6 +40,10 @@ enum operation {
 };
 
 #define SMALL_BYTES 4096 /* transfers by a descriptor below this size are small */
+/* Sizes of transfers that are timed apart from smaller ones. Copying as much takes some 10 us, or 1 ms. */
+#define LARGE_BYTES (64 << 10)
+#define HUGE_BYTES (4 << 20)
+#define SIZES 3
 /* A power of two. An interpreter that imports modules opens thousands of files, some five operations on each, before it
  * opens those of its user. */
 #define SLOTS 16384
@@ -48,7 +53,7 @@ struct io_count {
     uint64_t calls, bytes, ns, failed, small;
 };
 
-/* When calls of an operation are timed. */
+/* When calls of an operation and a size are timed. */
 struct io_timing {
     uint32_t left;  /* calls until the next one is timed */
     uint32_t mean;  /* of the distribution that this was drawn from */
@@ -62,7 +67,7 @@ struct io_thread {
     uint32_t mpi_depth; /* of calls of MPI on files under way */
     uint64_t mpi_bytes; /* moved by calls below the outermost of them */
     uint64_t random;
-    struct io_timing timing[OPERATIONS];
+    struct io_timing timing[OPERATIONS][SIZES];
     uint32_t filled;                     /* slots; atomic */
     struct io_count *latest[OPERATIONS]; /* the slot used last */
     struct io_count other[OPERATIONS];   /* of FILE_OTHER and files without a slot */
@@ -76,6 +81,7 @@ struct io_call {
     struct io_thread *thread; /* NULL: not counted */
     uint64_t start_ns;        /* 0: not timed */
     uint32_t weight;          /* calls that it stands for, if timed */
+    uint32_t size;            /* of the transfer: 0 small, 1 large, 2 huge */
 };
 
 extern __thread struct io_thread *io_self;
@@ -87,12 +93,10 @@ struct io_thread *io_thread_start(void);
 /* Time this frequent call, and draw the next one. */
 void io_start_timing(struct io_call *call, enum operation operation);
 
-/* Begin a call, before the real one. A rare one is timed in any case. */
-static inline void io_begin(struct io_call *call, enum operation operation, bool is_rare)
+/* Begin a call, before the real one. A rare one is timed in any case. `bytes`: that it is to transfer, at most. */
+static inline void io_begin(struct io_call *call, enum operation operation, size_t bytes, bool is_rare)
 {
-    call->thread = NULL;
-    call->start_ns = 0;
-    call->weight = 1;
+    *call = (struct io_call){.weight = 1, .size = (bytes >= LARGE_BYTES) + (bytes >= HUGE_BYTES)};
     if (!__atomic_load_n(&io_is_on, __ATOMIC_RELAXED))
         return;
     struct io_thread *thread = io_self != NULL ? io_self : io_thread_start();
@@ -101,7 +105,7 @@ static inline void io_begin(struct io_call *call, enum operation operation, bool
         return;
     if (is_rare)
         call->start_ns = monotonic_ns();
-    else if (--thread->timing[operation].left == 0)
+    else if (--thread->timing[operation][call->size].left == 0)
         io_start_timing(call, operation);
 }
 

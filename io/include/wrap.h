@@ -7,11 +7,11 @@
 #include "descriptors.h"
 #include "next.h"
 
-/* A transfer by a descriptor. `type`: of the result. */
-#define TRANSFER(type, operation, fd, real)                                                                            \
+/* A transfer by a descriptor of at most `bytes`. `type`: of the result. */
+#define TRANSFER(type, operation, fd, bytes, real)                                                                     \
     do {                                                                                                               \
         struct io_call call;                                                                                           \
-        io_begin(&call, operation, false);                                                                             \
+        io_begin(&call, operation, bytes, false);                                                                      \
         type result = (real);                                                                                          \
         if (call.thread != NULL)                                                                                       \
             io_end(&call, operation, descriptor_file(fd), (int64_t)result);                                            \
@@ -22,7 +22,7 @@
 #define PLAIN(type, operation, is_rare, file, real, failed)                                                            \
     do {                                                                                                               \
         struct io_call call;                                                                                           \
-        io_begin(&call, operation, is_rare);                                                                           \
+        io_begin(&call, operation, 0, is_rare);                                                                        \
         type result = (real);                                                                                          \
         if (call.thread != NULL)                                                                                       \
             io_end(&call, operation, file, (failed) ? -1 : 0);                                                         \

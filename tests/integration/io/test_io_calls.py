@@ -27,6 +27,7 @@ from incprof.systems.io.read import (
     OPERATIONS,
     READ,
     READS,
+    SECONDS,
     WRITES,
     WRITTEN,
     Calls,
@@ -156,6 +157,17 @@ def test_rare_calls_have_their_paths(script: Path, record: Record) -> None:
     # Each event is that of a call that took place when it says.
     assert (np.diff(calls.event_s) >= 0).all()
     assert 0 < calls.event_s.min() <= calls.event_s.max() < recording.profile.end_s[-1]
+
+
+def test_the_time_of_few_large_reads_is_that_of_the_clock(build: Build, record: Record) -> None:
+    """Although each follows many short ones, of which few are timed."""
+    program = build("io_headers.c", flags="-O2 -pthread", pg=False)
+    recording = record([program], env=chosen(program))
+    calls = calls_of(recording)
+    data = [number for number, name in calls.names.items() if name.endswith("/data")]
+    reads = np.isin(calls.file, data) & (calls.operation == OPERATIONS.index("read"))
+    assert calls.values[reads, CALLS].sum() == 15 * 41
+    assert calls.values[reads, SECONDS].sum() == pytest.approx(recording.outcome.values()["data_ns"] * 1e-9, rel=0.05)
 
 
 def test_the_card_names_files_and_functions(script: Path, record: Record) -> None:
