@@ -257,6 +257,10 @@ COMPARED = (
     ("instructions", "instructions", "count", ("instructions",)),
     ("cycles", "cycles", "count", ("cycles",)),
 )
+# Of these, the sum of so much each time that the kernel's tick finds the program in it, or that an event occurs.
+RANDOM = {"kernel": 0.004, "faults": 1.0, "switches": 1.0}
+# Variance of a uniform distribution.
+UNIFORM = 1 / 12
 # A figure that has a place of its own on a card.
 ENERGY_KEY = "energy_j"
 
@@ -343,14 +347,20 @@ def _amounts(study: Study, recorded: RecordedCounters) -> tuple[Amount, ...]:
     series, result, profile = recorded.series, study.phases(), study.profile
     inside = overlaps(series.start_s, series.end_s, profile.start_s, profile.end_s, result.labels, result.k)
     row_s = series.end_s - series.start_s
+    part = inside / row_s
+    # Of a row that several phases share, any part may belong to each of them: at most that of a uniform distribution.
+    shared = np.minimum(part * (1.0 - part), UNIFORM).clip(0.0)
     out = []
     for metric, name, unit, columns in COMPARED:
         positions = [series.names.index(column) for column in columns if column in series.names]
         if positions:
             counts = series.values[:, positions].sum(axis=1)
             # Shares of processors become seconds.
-            each = inside @ np.nan_to_num(counts if unit == "s" else counts / row_s)
-            out.append(Amount(metric, name, unit, {phase.id: float(each[phase.id]) for phase in result.present}))
+            amount = np.nan_to_num(counts * row_s if unit == "s" else counts)
+            each = part @ amount
+            error = np.sqrt(each * RANDOM[metric] + shared @ amount**2) if metric in RANDOM else np.zeros(len(each))
+            values, errors = ({phase.id: float(one[phase.id]) for phase in result.present} for one in (each, error))
+            out.append(Amount(metric, name, unit, values, errors))
     return tuple(out)
 
 

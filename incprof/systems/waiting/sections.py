@@ -223,11 +223,20 @@ def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
     def seconds(*causes: Cause) -> dict[int, float]:
         return {each.id: sum(c.share for c in each.causes if c.cause in causes) * each.seconds for each in phases}
 
+    def errors(cause: Cause) -> dict[int, float]:
+        return {
+            each.id: float(np.hypot.reduce([c.share_error for c in each.causes if c.cause == cause])) * each.seconds
+            for each in phases
+        }
+
     by_cause = {cause: values for cause in CAUSES if any((values := seconds(cause)).values())}
     waited_s = seconds(*(cause for cause in CAUSES if cause != "run-queue"))
     return (
         Amount("wait", "waiting", "s", waited_s),
-        *(Amount(f"wait.{cause}", _amount_name(cause), "s", values) for cause, values in by_cause.items()),
+        *(
+            Amount(f"wait.{cause}", _amount_name(cause), "s", values, errors(cause))
+            for cause, values in by_cause.items()
+        ),
     )
 
 

@@ -79,6 +79,33 @@ def test_a_gate_names_an_amount(
     assert said in capsys.readouterr().err
 
 
+def test_a_change_that_cannot_matter_to_the_phase_is_in_data_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 1 400 page faults more take 14 ms at most, and the phase takes 4 s more.
+    a, b = recorded(tmp_path / "a", faults=100), recorded(tmp_path / "b", faults=170, intervals=14)
+    assert main(["diff", str(a), str(b), "--noise", "1", "--json"]) == 0
+    found = {one["metric"]: one for one in json.loads(capsys.readouterr().out)["phases"][1]["reasons"]}
+    assert (found["faults"]["verdict"], found["kernel"]["verdict"]) == ("more", "more")
+    assert main(["diff", str(a), str(b), "--noise", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "CPU time in the kernel" in out
+    assert "page faults" not in out
+
+
+def test_events_and_the_kernels_ticks_scatter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 70 and 90 page faults in all may be chance; 700 and 900 are not.
+    for faults, verdict in ((7, "same"), (70, "more")):
+        a = recorded(tmp_path / f"a{faults}", faults=faults)
+        b = recorded(tmp_path / f"b{faults}", faults=faults * 9 // 7)
+        assert main(["diff", str(a), str(b), "--noise", "1", "--json"]) == 0
+        found = {one["metric"]: one for one in json.loads(capsys.readouterr().out)["phases"][1]["reasons"]}
+        assert found["faults"]["verdict"] == verdict
+        low, high = found["kernel"]["interval_pct"]
+        # 5 s in ticks of 4 ms: 2.8 % each, and 1 % from run to run.
+        assert (low, high) == (pytest.approx(-8.0, abs=1.0), pytest.approx(8.7, abs=1.0))
+
+
 def test_what_one_side_lacks_is_no_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = recorded(tmp_path / "a", faults=10)
     b = recorded(tmp_path / "b", faults=10, intervals=14, counted=False)
