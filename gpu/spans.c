@@ -51,9 +51,6 @@ static void cover(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 static uint32_t first_from(const struct lane *lane, uint64_t ns)
 {
     uint32_t low = 0, high = lane->count;
-    /* Most spans are among the last. */
-    if (high > 8 && lane->spans[high - 8].end_ns < ns)
-        low = high - 8;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (lane->spans[middle].end_ns < ns)
@@ -64,67 +61,83 @@ static uint32_t first_from(const struct lane *lane, uint64_t ns)
     return low;
 }
 
-static void forget_older(struct lane *lane)
+static void make_room(struct lane *lane)
 {
+    if (lane->count < MOST_SPANS)
+        return;
     lane->count -= MOST_SPANS / 2;
     lane->forgotten_ns = lane->spans[MOST_SPANS / 2 - 1].end_ns;
     memmove(lane->spans, lane->spans + MOST_SPANS / 2, lane->count * sizeof *lane->spans);
 }
 
-/* Add a span that begins after the start of the newest one, as most do; false: it does not. */
-static bool add_newest(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+/* Add a span that begins before the newest one. */
+static __attribute__((noinline)) void insert(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
-    struct span *newest = lane->spans + lane->count - 1;
-    if (lane->count == 0 || start_ns < newest->start_ns)
-        return false;
-    if (start_ns > newest->end_ns) {
-        cover(lane, start_ns, end_ns);
-        lane->spans[lane->count++] = (struct span){start_ns, end_ns};
-    } else if (end_ns > newest->end_ns) {
-        cover(lane, newest->end_ns, end_ns);
-        newest->end_ns = end_ns;
-    }
-    return true;
-}
-
-static void add(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
-{
+    make_room(lane);
     if (start_ns < lane->forgotten_ns) {
         uint64_t late_end = end_ns < lane->forgotten_ns ? end_ns : lane->forgotten_ns;
         if (lane->key.kind == SUM_BUSY)
             gpu_count(&gpu_totals.late_ns, late_end - start_ns);
-        start_ns = lane->forgotten_ns;
+        start_ns = late_end;
     }
-    if (lane->spans == NULL)
-        lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
-    if (start_ns >= end_ns || lane->spans == NULL)
-        return;
-    if (lane->count == MOST_SPANS)
-        forget_older(lane);
-    if (add_newest(lane, start_ns, end_ns))
+    if (start_ns == end_ns)
         return;
     uint32_t first = first_from(lane, start_ns), last = first;
+    struct span whole = {start_ns, end_ns};
     uint64_t covered_ns = start_ns;
     for (; last < lane->count && lane->spans[last].start_ns <= end_ns; last++) {
         cover(lane, covered_ns, lane->spans[last].start_ns);
         covered_ns = lane->spans[last].end_ns;
+        whole.start_ns = whole.start_ns < lane->spans[last].start_ns ? whole.start_ns : lane->spans[last].start_ns;
+        whole.end_ns = whole.end_ns > covered_ns ? whole.end_ns : covered_ns;
     }
     cover(lane, covered_ns, end_ns);
-    if (last > first) {
-        start_ns = start_ns < lane->spans[first].start_ns ? start_ns : lane->spans[first].start_ns;
-        end_ns = end_ns > covered_ns ? end_ns : covered_ns;
-    }
     memmove(lane->spans + first + 1, lane->spans + last, (lane->count - last) * sizeof *lane->spans);
-    lane->spans[first] = (struct span){start_ns, end_ns};
+    lane->spans[first] = whole;
     lane->count = lane->count - (last - first) + 1;
 }
 
-static void add_to(uint32_t number, enum sum_kind kind, unsigned device, uint32_t what, uint64_t start_ns,
-                   uint64_t end_ns)
+/* Add a span that begins after the newest one and lies in the slot of the sum, as most do; false: it does not. */
+static inline bool append(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
-    if (lanes[number].spans == NULL)
-        lanes[number].key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
-    add(&lanes[number], start_ns, end_ns);
+    uint64_t slot_ns = lane->key.slot * SLOT_NS;
+    if (lane->count == 0 || lane->count == MOST_SPANS || start_ns <= lane->spans[lane->count - 1].end_ns ||
+        start_ns < slot_ns || end_ns > slot_ns + SLOT_NS)
+        return false;
+    lane->spans[lane->count++] = (struct span){start_ns, end_ns};
+    lane->pieces++;
+    lane->ns += end_ns - start_ns;
+    return true;
+}
+
+static __attribute__((noinline)) void add_any(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what,
+                                              uint64_t start_ns, uint64_t end_ns)
+{
+    if (lane->count == 0) {
+        lane->key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
+        lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
+        lane->count = lane->spans != NULL; /* the first span is empty */
+    }
+    if (lane->count == 0 || start_ns >= end_ns)
+        return;
+    struct span *newest = &lane->spans[lane->count - 1];
+    if (start_ns < newest->start_ns) {
+        insert(lane, start_ns, end_ns);
+    } else if (start_ns > newest->end_ns) {
+        make_room(lane);
+        lane->spans[lane->count++] = (struct span){start_ns, end_ns};
+        cover(lane, start_ns, end_ns);
+    } else if (end_ns > newest->end_ns) {
+        cover(lane, newest->end_ns, end_ns);
+        newest->end_ns = end_ns;
+    }
+}
+
+static void add(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what, uint64_t start_ns,
+                uint64_t end_ns)
+{
+    if (!append(lane, start_ns, end_ns))
+        add_any(lane, kind, device, what, start_ns, end_ns);
 }
 
 static bool is_stream(uint32_t number, unsigned device, uint32_t stream)
@@ -141,18 +154,18 @@ static void add_to_stream(unsigned device, uint32_t stream, uint64_t start_ns, u
         for (last = FIRST_STREAM; last < rest && last < used && !is_stream(last, device, stream);)
             last++;
     used = last < used ? used : last + 1;
-    add_to(last, SUM_STREAM, device, last == rest ? OTHER_STREAMS : stream, start_ns, end_ns);
+    add(&lanes[last], SUM_STREAM, device, last == rest ? OTHER_STREAMS : stream, start_ns, end_ns);
 }
 
 static void add_overlap(enum overlap what, uint64_t start_ns, uint64_t end_ns)
 {
-    add_to(LANES + what, SUM_OVERLAP, HOST_WAITS, what, start_ns, end_ns);
+    add(&lanes[LANES + what], SUM_OVERLAP, HOST_WAITS, what, start_ns, end_ns);
 }
 
 void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
 {
     device = device_lane(device);
-    add_to(device, SUM_BUSY, device, 0, start_ns, end_ns);
+    add(&lanes[device], SUM_BUSY, device, 0, start_ns, end_ns);
     add_to_stream(device, stream, start_ns, end_ns);
     add_overlap(ANY_DEVICE, start_ns, end_ns);
     add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
@@ -160,7 +173,7 @@ void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_
 
 void spans_add_wait(uint64_t start_ns, uint64_t end_ns)
 {
-    add_to(HOST_WAITS, SUM_BUSY, HOST_WAITS, 0, start_ns, end_ns);
+    add(&lanes[HOST_WAITS], SUM_BUSY, HOST_WAITS, 0, start_ns, end_ns);
     add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
 }
 
