@@ -53,6 +53,7 @@ void wait_schedule_begin(uint64_t per_second, uint64_t recording_budget)
     resume = NULL;
     is_punctual = false;
     task_forget();
+    wait_spans_forget_rounds();
 }
 
 bool wait_schedule_exist(void)
@@ -190,8 +191,11 @@ struct wait_round wait_schedule_take(const struct wait_source *source, uint64_t 
     earn((now_ns - last_ns) / 1000 * budget / 1000 * ACCOUNT_ALL / thinning);
     last_ns = now_ns;
     bool has_sampled = credit_ns > 0;
-    if (has_sampled)
+    if (has_sampled) {
+        wait_spans_begin_round(now_ns);
         activity = sample_all(source, now_ns);
+        wait_spans_end_round();
+    }
     uint64_t used_ns = wait_schedule_pay(round.start_ns - waking_cost_ns(is_alone));
     if (has_sampled)
         cost_ns = (cost_ns * 7 + used_ns) / 8;

@@ -18,6 +18,12 @@
 #define PART_WITHOUT 16
 #define MOST_WITHOUT_NS 250000000u
 
+/* A round of samples of all threads, and how long after the round before it. */
+struct sampling_round {
+    uint64_t at_ns, gap_ns;
+};
+static struct sampling_round this_round, last_round;
+
 enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT, STATE_BRIEF };
 
 void wait_spans_begin(struct wait_spans *spans)
@@ -143,18 +149,32 @@ static uint64_t waited_ns(struct thread_waits *waits, uint64_t wall_ns, uint64_t
     return wall_ns > used_ns ? wall_ns - used_ns : 0;
 }
 
-/* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. */
-static void begin_thread(const struct blocked_thread *thread, const struct task_times *times, uint64_t now_ns)
+/* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. Most short
+ * threads begin and end between two rounds. So that the others stand for them, a thread that has begun since the last
+ * round begins in the middle between that and this one. Returns whether it does. */
+static bool begin_thread(const struct blocked_thread *thread, const struct task_times *times, uint64_t now_ns)
 {
     struct thread_waits *waits = thread->waits;
     bool is_new = thread->start_ns != 0 && waits->owner == 0;
+    bool is_between = is_new && this_round.gap_ns > 0 && thread->start_ns + this_round.gap_ns > this_round.at_ns;
     waits->owner = thread->number + 1;
     waits->owed_ns = 0;
     waits->runs = 0;
     waits->span.count = 0;
-    waits->since_ns = is_new ? thread->start_ns : now_ns;
-    waits->cpu_ns = is_new ? 0 : times->cpu_ns;
-    waits->delay_ns = is_new ? 0 : times->delay_ns;
+    waits->since_ns = is_between ? this_round.at_ns - this_round.gap_ns / 2 : is_new ? thread->start_ns : now_ns;
+    waits->cpu_ns = is_new && !is_between ? 0 : times->cpu_ns;
+    waits->delay_ns = is_new && !is_between ? 0 : times->delay_ns;
+    return is_between;
+}
+
+/* Complete the span of a thread up to the first sample of it, which it stands for: in the same state all the time. */
+static void stand_for(struct wait_span *span, const struct task_times *times)
+{
+    if (span->state != STATE_NOT_BLOCKED)
+        return;
+    uint64_t used_us = (times->cpu_ns + times->delay_ns) / 1000 + 1;
+    span->waited_ns = 0;
+    span->delayed_ns = (span->end_ns - span->begin_ns) / 1000 * (times->delay_ns / used_us);
 }
 
 /* The same wait as before goes on. */
@@ -178,8 +198,7 @@ enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool d
     if (!task_times(waits, thread->tid, &times))
         return ACTIVITY_NONE;
     uint64_t now_ns = monotonic_ns();
-    if (waits->since_ns == 0)
-        begin_thread(thread, &times, now_ns);
+    bool is_between = waits->since_ns == 0 && begin_thread(thread, &times, now_ns);
     spans->sampled++;
     struct wait_span span = {.begin_ns = waits->since_ns, .count = 1};
     bool is_one_wait = waits->runs != 0 && waits->runs == times.runs && times.cpu_ns == waits->cpu_ns;
@@ -197,6 +216,8 @@ enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool d
     span.end_ns = now_ns;
     span.delayed_ns = times.delay_ns - waits->delay_ns;
     span.waited_ns = waited_ns(waits, now_ns - waits->since_ns, times.cpu_ns - waits->cpu_ns + span.delayed_ns);
+    if (is_between)
+        stand_for(&span, &times);
     spans->delayed_ns += thread->number == 0 ? span.delayed_ns : 0;
     add_span(spans, interval, waits, &span);
     waits->since_ns = now_ns;
@@ -219,17 +240,50 @@ void wait_spans_close(struct wait_spans *spans, const struct interval *interval,
     waits->span.count = 0;
 }
 
+/* Account for an ended thread until half of a gap after the last round in which it was alive, in the same state as
+ * then. */
+static void end_thread(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits)
+{
+    struct wait_span span = {
+        .begin_ns = waits->since_ns, .end_ns = last_round.at_ns + last_round.gap_ns / 2, .count = 1};
+    if (waits->since_ns == 0 || last_round.at_ns == 0 || span.end_ns <= span.begin_ns)
+        return;
+    continue_wait(&span, &waits->span);
+    span.state = waits->span.state;
+    if (span.state != STATE_NOT_BLOCKED)
+        span.waited_ns = span.end_ns - span.begin_ns;
+    add_span(spans, interval, waits, &span);
+}
+
 void wait_spans_finish(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits)
 {
     if (waits->owner == 0)
         return;
+    end_thread(spans, interval, waits);
     put_span(spans, interval, waits);
     task_close(waits);
     *waits = (struct thread_waits){0};
 }
 
+void wait_spans_begin_round(uint64_t now_ns)
+{
+    this_round =
+        (struct sampling_round){.at_ns = now_ns, .gap_ns = last_round.at_ns > 0 ? now_ns - last_round.at_ns : 0};
+}
+
+void wait_spans_end_round(void)
+{
+    last_round = this_round;
+}
+
+void wait_spans_forget_rounds(void)
+{
+    last_round = (struct sampling_round){.at_ns = 0};
+}
+
 void wait_spans_exclude(struct thread_waits *waits)
 {
+    wait_spans_forget_rounds();
     waits->since_ns = waits->due_ns = 0;
     waits->runs = 0;
 }

@@ -31,6 +31,11 @@ struct wait_spans {
 /* Begin, in a new process or forked child. */
 void wait_spans_begin(struct wait_spans *spans);
 
+/* A round of samples of all threads begins or ends; the next round is the first one. */
+void wait_spans_begin_round(uint64_t now_ns);
+void wait_spans_end_round(void);
+void wait_spans_forget_rounds(void);
+
 /* What a sample has shown. */
 enum wait_activity {
     ACTIVITY_NONE,
@@ -47,7 +52,7 @@ bool wait_spans_are_settled(const struct thread_waits *waits, uint64_t number, u
 /* Write the open span of a thread to the interval's, and close it. */
 void wait_spans_close(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits);
 
-/* Write the rest of a thread that has ended. Its last time, since the sample before, is in no span. */
+/* Write the rest of a thread that has ended. */
 void wait_spans_finish(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits);
 
 /* The thread's time from before this moment on is not the program's: the process was stopped, or the recording

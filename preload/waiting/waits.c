@@ -112,6 +112,7 @@ void waits_finish(struct interval *interval)
         return;
     uint64_t start_ns = wait_schedule_clock_ns();
     process.interval = interval;
+    wait_spans_begin_round(monotonic_ns());
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         if (find_thread(thread, &found))
             wait_spans_sample(&found, false);

@@ -111,6 +111,7 @@ class PhaseWaits:
         threads: number of threads with samples.
         share: of the time of the busy threads, waiting for any cause.
         causes: those with a share first, largest first.
+        has_short: whether one of the threads stands for several short ones (short_threads.py).
     """
 
     id: int
@@ -119,6 +120,7 @@ class PhaseWaits:
     threads: int
     share: float
     causes: tuple[CauseWaits, ...]
+    has_short: bool = False
 
 
 def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result: PhaseResult) -> list[PhaseWaits]:
@@ -286,8 +288,9 @@ def _of_phase(
     causes.sort(key=lambda each: (-each.share, -each.seconds))
     share = float((table.waited + table.delayed)[busy].sum()) / wall_s
     return PhaseWaits(
-        number, length_s, tuple(table.threads[busy].tolist()), len(table.threads), min(share, 1.0), tuple(causes)
-    )
+        number, length_s, tuple(table.threads[busy].tolist()), len(table.threads), min(share, 1.0), tuple(causes),
+        bool(np.isin(table.threads, waits.short[:1]).any()),
+    )  # fmt: skip
 
 
 def _paths(
@@ -334,6 +337,8 @@ def _holder(
     thread = int(holders[seconds.argmax()])
     held_by_it = with_holder[waits.holder[with_holder] == thread]
     share = float(inside[held_by_it].sum() / inside[spans].sum())
+    if thread in waits.short[:1]:  # where it was is not known of one of many
+        return Holder(thread, share)
     low, high = _union(waits.begin_s[held_by_it], waits.end_s[held_by_it])
     own = np.flatnonzero((waits.thread == thread) & (kinds.of_span >= 0))
     together = _covered(low, high, waits.end_s[own]) - _covered(low, high, waits.begin_s[own])

@@ -55,6 +55,7 @@ class Waits:
         refused: the kernel denied what threads are blocked in.
         damaged: number of images that cannot be read.
         arch: of the system calls' numbers.
+        short: threads that count as one, which has the number of the first.
     """
 
     begin_s: FloatArray
@@ -76,6 +77,7 @@ class Waits:
     refused: bool
     damaged: int
     arch: str
+    short: tuple[int, ...] = ()
 
 
 def read_waits(path: str, directory: str, *, arch: str = "x86_64", exe: str | None = None) -> Waits | None:

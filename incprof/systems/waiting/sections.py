@@ -16,6 +16,7 @@ from incprof.systems.waiting.analyse import CauseWaits, Holder, PhaseWaits, Wait
 from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
 from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
+from incprof.systems.waiting.short_threads import with_short_threads_joined
 
 NAMES: dict[Cause, str] = {
     "lock": "locks",
@@ -51,6 +52,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     if waits is None:
         return None
     kinds = kinds_of(waits)
+    waits = with_short_threads_joined(waits, study.recorded.metadata.interval_s)
     by_phase = waits_by_phase(waits, kinds, study.profile, study.phases())
     phases = {each.id: each for each in by_phase}
     places = _places(study, waits, by_phase)
@@ -59,7 +61,8 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Column(None, lambda phase: phases[phase].share if phase in phases else None, "%", key="waiting_share"),
         Column("Waits", lambda phase: _sentence(phases[phase], waits, places) if phase in phases else None,
                sentence=True),
-        Column("Other threads", lambda phase: _others(phases[phase]) if phase in phases else None, sentence=True),
+        Column("Other threads", lambda phase: _others(phases[phase], waits) if phase in phases else None,
+               sentence=True),
     )  # fmt: skip
     values = {each.id: _value(each, waits, places) for each in by_phase}
     lanes = () if bins is None else _lanes(waits, kinds, by_phase, bins)
@@ -129,18 +132,26 @@ def _sentence(phase: PhaseWaits, waits: Waits, places: Places) -> str | None:
     clauses = []
     if phase.share >= WORTH and causes_shown:
         causes = ", ".join(_cause(each, waits, places) for each in causes_shown[:MOST_NAMED])
-        clauses.append(f"waits {percent(phase.share)} of {_time_owner(phase)}: {causes}")
+        clauses.append(f"waits {percent(phase.share)} of {_time_owner(phase, waits)}: {causes}")
     clauses += [f"spins for {each.spinning_s:.3g} s of CPU time, waiting for {NAMES[each.cause]}" for each in spins]
     return "; ".join(clauses) or None
 
 
-def _time_owner(phase: PhaseWaits) -> str:
+def _time_owner(phase: PhaseWaits, waits: Waits) -> str:
     """Return whose time the shares are of."""
     if phase.threads <= 1:
         return "its time"
     if len(phase.busy) == 1:
-        return "the time of its main thread" if phase.busy == (0,) else f"the time of thread {phase.busy[0]}"
-    return f"the time of its {len(phase.busy)} busy threads"
+        return f"the time of {_thread(phase.busy[0], waits)}"
+    short = set(phase.busy) & set(waits.short[:1])
+    return f"the time of its {len(phase.busy) - len(short)} busy threads" + (" and short ones" if short else "")
+
+
+def _thread(number: int, waits: Waits) -> str:
+    """Return a thread in words."""
+    return (
+        "its main thread" if number == 0 else "its short threads" if number in waits.short[:1] else f"thread {number}"
+    )
 
 
 def _cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
@@ -171,10 +182,11 @@ def _holder_text(holder: Holder, waits: Waits, places: Places) -> str:
     """Return ", held by thread 1 in usleep < holder"."""
     names = _names(waits, holder.node, places)
     place = " in " + " < ".join([short(holder.called), *(short(name) for name in names[-1:])]) if holder.called else ""
-    return f", held by thread {holder.thread}{place}"
+    who = "a short thread" if holder.thread in waits.short[:1] else f"thread {holder.thread}"
+    return f", held by {who}{place}"
 
 
-def _others(phase: PhaseWaits) -> str | None:
+def _others(phase: PhaseWaits, waits: Waits) -> str | None:
     """Return what the threads wait for that are not busy; None if there are none."""
     idle = phase.threads - len(phase.busy)
     if idle <= 0:
@@ -184,7 +196,9 @@ def _others(phase: PhaseWaits) -> str | None:
     if not causes:
         return None
     most = max(causes, key=lambda each: each.seconds - each.share * phase.seconds * len(busy))
-    return f"{count(idle, 'other thread')}, most of the time waiting for {NAMES[most.cause]}"
+    has_short = phase.has_short and not busy & set(waits.short[:1])
+    names = [count(idle - has_short, "other thread")] * (idle > has_short) + ["short threads"] * has_short
+    return f"{' and '.join(names)}, most of the time waiting for {NAMES[most.cause]}"
 
 
 def _lanes(waits: Waits, kinds: Kinds, phases: list[PhaseWaits], bins: TimeBins) -> tuple[Lane, ...]:

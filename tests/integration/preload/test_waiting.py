@@ -209,6 +209,7 @@ def test_a_program_that_only_waits_has_phases_by_what_it_waits_for(build: Build,
     phases, truth = study.phases().present, recording.outcome.values()
     longest = {site.function.name: phase for phase in phases for site in phase.sites}
     assert set(longest) >= {"serve", "rest", "update"}
+    assert set(truth) == {"serve", "rest", "update"}
     for name, value in truth.items():
         assert longest[name].seconds == pytest.approx(value * 1e-6, abs=0.15), name
     part = card(study, None)
@@ -228,6 +229,30 @@ def test_waits_count_until_the_end_of_the_recording(script: Path, record: Record
     found = read(recording)
     last_s = float(found.waits.end_s[found.waits.thread == 0].max())
     assert Study(recording.directory).profile.end_s[-1] - last_s < 0.02
+
+
+def test_short_threads_with_a_sample_stand_for_those_without(build: Build, record: Record) -> None:
+    program = build("short_threads.c", flags="-O1 -g -pthread", pg=False)
+    recording = record([program], env={**ONE_PROCESS, "INCPROF_EXE": str(program)})
+    truth = {name: value * 1e-6 for name, value in recording.outcome.values().items()}
+    found = read(recording)
+    threads = found.table.threads > 0
+    assert threads.sum() < 2000  # of 3000
+    assert float(found.table.wall[threads].sum()) == pytest.approx(truth["lived"], rel=0.15)
+    part = card(Study(recording.directory), None)
+    assert part is not None
+    locked_s = {
+        phase: sum(path["seconds"] for path in value["lock"]["paths"])
+        for phase, value in part.values.items()
+        if isinstance(value, dict) and "lock" in value
+    }
+    longest = max(locked_s, key=lambda phase: locked_s[phase])
+    (sentence,) = (column for column in part.columns if column.head == "Waits")
+    text = sentence.get(longest)
+    assert "of the time of its short threads" in text
+    assert "pthread_mutex_lock in update" in text
+    # Ready threads that wait for a processor as well.
+    assert 0.6 * truth["locked"] <= sum(locked_s.values()) <= 1.15 * truth["locked"]
 
 
 def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> None:

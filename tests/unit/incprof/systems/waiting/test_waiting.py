@@ -20,6 +20,7 @@ from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCK
 from incprof.systems.waiting.distinct_waits import called_of, kinds_of
 from incprof.systems.waiting.read import BLOCKED, BRIEF, NOT_BLOCKED, ONE_WAIT, Waits, waits_from
 from incprof.systems.waiting.sections import _sentence, _shown
+from incprof.systems.waiting.short_threads import with_short_threads_joined
 from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
 
 MS = 1000
@@ -316,3 +317,18 @@ def test_csv_has_the_share_as_a_number(tmp_path: Path, capsys: pytest.CaptureFix
     assert float(row["waiting_share"]) == pytest.approx(0.3, abs=0.01)
     assert row["waiting"].startswith("30 %")
     assert list(row)[-1] == "waiting_share"
+
+
+def test_threads_that_live_less_than_an_interval_count_as_one() -> None:
+    short = [span(100 * each, 50, state=BLOCKED, call=FUTEX, thread=each, waited=30) for each in range(1, 9)]
+    waits = with_short_threads_joined(waits_of(span(0, 2000), span(0, 1500, thread=20), *short), 1.0)
+    assert waits.short == (1, 2, 3, 4, 5, 6, 7, 8, *range(9, 20))
+    table = waits_by_thread(waits, kinds_of(waits), waits.end_s - waits.begin_s)
+    assert table.threads.tolist() == [0, 1, 20]
+    assert table.wall[1] == pytest.approx(8 * 0.05)
+    assert table.waited[1] == pytest.approx(8 * 0.03)
+
+
+def test_threads_of_a_short_run_are_not_short() -> None:
+    waits = waits_of(span(0, 300), span(0, 200, thread=1), span(0, 200, thread=2))
+    assert with_short_threads_joined(waits, 1.0).short == ()
