@@ -24,7 +24,8 @@ from incprof.analysis.uncounted.sampled_calls import (
 )
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
-from incprof.model.calltree import CallTree, outermost
+from incprof.model.calltree import CallTree, at_or_below, outermost
+from incprof.model.names import starts_python_thread
 from incprof.model.time_use import SELDOM, entries, tree_ticks
 
 
@@ -112,12 +113,29 @@ def _estimate_calls(
 
 
 def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
-    """Return which call paths are entry functions of threads without a caller, (q,): each thread is one call."""
-    begins = (chains.parent == 0) & (chains.function >= 0)
+    """Return which call paths are entry functions of threads without a caller, (q,): each thread is one call.
+
+    Functions of Python in which its threads begin are no callers.
+    """
+    has_caller = _below(chains, ~_begins_threads(profile, chains))
+    begins = (chains.function >= 0) & ~has_caller
     called = np.zeros(len(profile.functions), dtype=np.bool_)
-    called[chains.function[(chains.parent > 0) & (chains.function >= 0)]] = True
+    called[chains.function[has_caller & (chains.function >= 0)]] = True
     out: BoolArray = begins & ~called[np.maximum(chains.function, 0)]
     return out
+
+
+def _begins_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
+    """Mark the root, and functions of Python in which its threads begin, (q,)."""
+    begins = np.array([*(starts_python_thread(function.name) for function in profile.functions), False], dtype=np.bool_)
+    marked: BoolArray = begins[np.maximum(chains.function, -1)]
+    marked[0] = True
+    return marked
+
+
+def _below(chains: CallTree, marked: BoolArray) -> BoolArray:
+    """Return which call paths are below a marked one, (q,)."""
+    return at_or_below(chains.parent, marked)[chains.parent]
 
 
 def _thread_lifetimes(profile: IntervalProfile, chains: CallTree) -> FloatArray:
@@ -125,12 +143,15 @@ def _thread_lifetimes(profile: IntervalProfile, chains: CallTree) -> FloatArray:
 
     A thread that waits while others work has few samples, but exists all the same.
     """
-    samples, top = profile.samples, outermost(chains.parent)
+    samples, begins = profile.samples, _begins_threads(profile, chains)
+    top = outermost(np.where(begins[chains.parent], 0, chains.parent))
+    top[begins | ~_own(profile, chains)[top]] = 0
     thread, place = np.unique(samples.thread, return_inverse=True)
     first, last = np.full(len(thread), np.inf), np.zeros(len(thread))
     np.minimum.at(first, place, samples.time_s)
     np.maximum.at(last, place, samples.time_s)
     use = samples.kind != PROFILER
+    use &= top[chains.of_node[samples.node]] > 0
     pairs = distinct(place[use].astype(np.int64) * len(top) + top[chains.of_node[samples.node[use]]])
     thread_index, chain = pairs // len(top), pairs % len(top)
     single = (np.bincount(thread_index, minlength=len(thread)) == 1)[thread_index] & _starts_threads(profile, chains)[

@@ -16,6 +16,8 @@ ANONYMOUS, LAMBDA, CONVERSION = "(anonymous namespace)", "lambda", "operator typ
 # Entry points: gfortran and flang give a PROGRAM these names, and a main that calls it; D's compilers use the next,
 # displayed as `D main`; the last is Go's.
 ENTRIES = ("MAIN__", "_QQmain", "_Dmain", "D main", "main", "main.main")
+# Functions of Python in which threads begin, before the one that the program has given them.
+PYTHON_STARTS = tuple(f"threading.py:Thread.{name}" for name in ("_bootstrap", "_bootstrap_inner", "run"))
 # Longer names are cut here.
 MOST = 10_000
 DEMANGLED_MARK = re.compile(r" \[clone ([^\]]*)\]")
@@ -105,6 +107,11 @@ def region_of(symbol: str) -> str | None:
 def is_entry(symbol: str) -> bool:
     """Return whether this is the program's entry function, or a part of it; a parallel region is not."""
     return without_marks(symbol) in ENTRIES and region_of(symbol) is None
+
+
+def starts_python_thread(name: str) -> bool:
+    """Return whether threads of Python begin in this function of threading.py."""
+    return name in PYTHON_STARTS
 
 
 def begins_inside(symbol: str) -> bool:

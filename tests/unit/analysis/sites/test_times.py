@@ -1,5 +1,7 @@
 """Sites from the tree of calls: small trees by hand, and random ones against a twin that walks from the top."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -282,3 +284,20 @@ def test_calls_that_differ_in_their_last_digit_are_of_one_kind():
     own, no = np.array([[0.0, 1000.0, 1000.0]]), np.zeros(3, dtype=np.bool_)
     times = ChainTimes(chains, csr_array(own), np.full(3, 10.0), seconds, seconds, no, no, ~no)
     assert limits(times, 100.0).long.tolist() == [True, False, False]
+
+
+def test_a_function_that_threads_of_python_begin_with_is_called_once_by_each(tmp_path):
+    starts = ["threading.py:Thread._bootstrap", "threading.py:Thread._bootstrap_inner", "threading.py:Thread.run"]
+    writer = StreamWriter(["main", "serve", *starts, "handle", "parse"])
+    path = ";".join([*starts, "handle", "parse"])
+    for interval in range(10):
+        writer.interval(
+            [Sample("main;serve", weight=2), *(Sample(path, thread=1 + interval * 20 + i) for i in range(20))]
+        )
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    modules = tuple(replace(module, counts=False) for module in profile.metadata.modules)
+    profile = replace(profile, metadata=replace(profile.metadata, modules=modules))
+    times = chain_times(profile)
+    names = [profile.functions[f].name if f >= 0 else "" for f in times.chains.function]
+    assert not times.unsure[names.index("handle")]
