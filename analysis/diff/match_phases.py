@@ -220,12 +220,12 @@ def _replaced(
 
 
 def _position(run: Measured, phase: int, group_of: Mapping[int, int]) -> Position | None:
-    """Return the position of a phase in the source and in the run; None without a site.
+    """Return the position of a phase in the source and in the run; None without a site or an interval.
 
     group_of: the groups of the matched phases.
     """
     sites = run.result.phases[phase].sites
-    if not sites:
+    if not sites or not (run.result.labels == phase).any():
         return None
     order = [group for group in episodes_of(run.result.labels).group.tolist() if group == phase or group in group_of]
     ends = [-1, *(label for label, _ in groupby(order)), -1]
