@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incprof.analysis.ranks.awaited import awaited
 from incprof.analysis.ranks.ranks_result import (
     TIMES,
     Clock,
@@ -45,6 +46,12 @@ def compare_ranks(
     ranks = tuple(summary.rank for summary in summaries)
     seconds_by_kind, wall = times_of(summaries, labels, k)
     offset, rate, clocks = aligned(summaries, labels, interval_s)
+    slow = stragglers(summaries, labels, seconds_by_kind, wall, rate_hz)
+    slow += awaited(
+        summaries, labels, worked_s(seconds_by_kind)[:, :-1], list(zip(offset.tolist(), rate.tolist(), strict=True)),
+        rate_hz,
+        {(one.rank, one.phase) for one in slow},
+    )  # fmt: skip
     groups, outliers = groups_of(summaries, labels, wall)
     return RanksResult(
         ranks=ranks,
@@ -56,7 +63,7 @@ def compare_ranks(
         spent=seconds_by_kind,
         wall_s=wall,
         phases=balance(ranks, seconds_by_kind, wall, rate_hz),
-        stragglers=stragglers(summaries, labels, seconds_by_kind, wall, rate_hz),
+        stragglers=tuple(sorted(slow, key=lambda one: (one.usual_s - one.seconds, one.rank, one.phase))),
         groups=groups,
         outliers=outliers,
         clocks=clocks,
@@ -127,8 +134,8 @@ def stragglers(
     seconds_by_kind: FloatArray,
     wall_s: FloatArray,
     rate_hz: float,
-) -> tuple[Straggler, ...]:
-    """Return the ranks that work longer in a phase than their peers, the worst first.
+) -> list[Straggler]:
+    """Return the ranks that work longer in a phase than their peers.
 
     Args:
         summaries: of the ranks.
@@ -146,7 +153,7 @@ def stragglers(
             others = peers[~is_outlier]
             why = _more_in(summaries, labels, phase, place, others[evenly(len(others), TELL)], rate_hz)
             out.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
-    return tuple(sorted(out, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
+    return out
 
 
 def _peers(wall_s: FloatArray) -> IntArray:

@@ -238,6 +238,7 @@ class Straggler:
         usual_s: median of its peers.
         sigmas: distance from the median, in standard deviations of its peers.
         why: functions in which it spends more time than its peers, with the excess in seconds, most first.
+        waiting_s: median time of its peers in MPI meanwhile, seconds, if that is the evidence; else None.
     """
 
     rank: int
@@ -246,6 +247,7 @@ class Straggler:
     usual_s: float
     sigmas: float
     why: tuple[tuple[str, float], ...]
+    waiting_s: float | None = None
 
     @property
     def excess(self) -> float:

@@ -167,7 +167,7 @@ def with_ranks(answer: dict[str, Any], ranks: RanksResult) -> dict[str, Any]:
         "per_rank": _per_rank(ranks),
         "stragglers": [
             {
-                **fields(one, "rank phase seconds usual_s excess sigmas"),
+                **fields(one, "rank phase seconds usual_s excess sigmas waiting_s"),
                 "why": [{"function": name, "more_s": rounded(more)} for name, more in one.why],
             }
             for one in ranks.stragglers

@@ -213,7 +213,7 @@ def _straggler(one: Straggler, names: Names) -> dict[str, Any]:
         "phase": one.phase,
         "seconds": duration(one.seconds),
         "usual": duration(one.usual_s),
-        "excess": percent(one.excess),
+        "excess": f"{100 * one.excess:.0f} %",
         "why": [
             (names(name), name, f"+{duration(seconds)}", round(100 * seconds / max(longest, 1e-9), 1))
             for name, seconds in one.why

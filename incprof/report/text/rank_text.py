@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.console import Console
 
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.ranks.all_ranks import PEERS, worked_s
+from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
 from incprof.analysis.views.tracks import badge
@@ -59,8 +59,8 @@ def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None
 
 
 def _no_stragglers(found: RanksResult) -> str:
-    """Report that there are no stragglers, or that there are too few ranks to detect them."""
-    return "none" if max((phase.ranks for phase in found.phases), default=0) >= PEERS else "too few ranks to tell"
+    """Report that there are no stragglers, or that there is one rank only."""
+    return "none" if len(found.ranks) > 1 else "too few ranks to tell"
 
 
 def _phase_table(found: RanksResult) -> Table:

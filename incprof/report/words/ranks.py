@@ -100,9 +100,12 @@ def straggler_lines(result: RanksResult) -> list[str]:
 
 def _straggler(one: Straggler) -> str:
     why = ", ".join(f"{shorten(name, NAME_ROOM)} {duration(more)}" for name, more in one.why)
+    evidence = f"{one.sigmas:.0f} times their scatter"
+    if one.waiting_s is not None:
+        evidence = f"while they are in MPI for {duration(one.waiting_s)}"
     return (
         f"rank {one.rank} works {duration(one.seconds)} in phase {one.phase}, its peers {duration(one.usual_s)} "
-        f"({percent(one.excess)} more, {one.sigmas:.0f} times their scatter)" + (f": more in {why}" if why else "")
+        f"({100 * one.excess:.0f} % more, {evidence})" + (f": more in {why}" if why else "")
     )
 
 
