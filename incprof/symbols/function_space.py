@@ -55,11 +55,15 @@ class FunctionSpace:
         self._load = load
         # With a map, functions compiled by an interpreter have names, and need not count as the interpreter's.
         self._has_generated_code = any(module.map for module in modules)
-        self._ids = np.array(sorted(self._modules), dtype=np.int64)
+        self._reserve(np.array(sorted(self._modules), dtype=np.int64))
         self._tables: dict[int, SymbolTable] = {}
         # Modules whose symbols are loaded, with their first numbers, which ascend.
         self._loaded: list[tuple[int, int]] = []
-        self._specials = 1 + 2 * (len(self._ids) + 1)
+
+    def _reserve(self, ids: IntArray) -> None:
+        """Reserve the numbers before those of symbols, for modules with these ids, ascending."""
+        self._ids = ids
+        self._specials = 1 + 2 * (len(ids) + 1)
         self.size = self._specials
 
     def table(self, module: int) -> SymbolTable:

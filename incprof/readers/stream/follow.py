@@ -278,8 +278,7 @@ class GrowingSpace(FunctionSpace):
 
     def __init__(self, modules: Sequence[Module], load: Callable[[Module], SymbolTable]):
         super().__init__(modules, load)
-        self._ids = np.arange(MAX_MODULES, dtype=np.int64)
-        self._specials = self.size = len(self._ids) + 2
+        self._reserve(np.arange(MAX_MODULES, dtype=np.int64))
 
     def add_modules(self, modules: Sequence[Module]) -> bool:
         """Add new modules; return whether there were any."""

@@ -24,7 +24,7 @@ def written(intervals: int = 9) -> StreamWriter:
     paths = ["main;solve", "main;io", "main;solve;leaf"]
     for i in range(intervals):
         samples = [Sample(paths[i % 3], weight=50 + i), Sample(paths[(i + i // 4) % 3]), Sample("main", LIBRARY)]
-        samples += [Sample("main", PROFILER), Sample("", UNKNOWN)]
+        samples += [Sample("main", PROFILER), Sample("", UNKNOWN), Sample("", LIBRARY)]
         if i == 4:
             late = [module(9, "/lib/late.so", None, app=True)]
             writer.data += image(MODULES, json.dumps(late).encode(), interval=i)
