@@ -29,6 +29,18 @@ class Place(NamedTuple):
     inlined: tuple[str, ...] = ()
 
 
+class PathNames(NamedTuple):
+    """Names of the functions on a call path.
+
+    Attributes:
+        functions: innermost first, with inlined ones.
+        own: place in them of the innermost that is the program's own, not a library's or a package's; None if none is.
+    """
+
+    functions: list[str]
+    own: int | None = None
+
+
 # By node: the place of the call in the innermost function of its path.
 Places = dict[int, Place]
 
@@ -63,14 +75,18 @@ def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Place
     return places
 
 
-def names_at(paths: RecordedPaths, places: Places, node: int) -> list[str]:
-    """Return the functions on the path to a node, innermost first, with the inlined ones at the nodes of `places`."""
+def names_at(paths: RecordedPaths, places: Places, node: int) -> PathNames:
+    """Return the functions on the path to a node, with the inlined ones at the nodes of `places`."""
     names = list[str]()
+    own: int | None = None
     for at in reversed(paths.path_to(node)):
-        function = int(paths.tree.function[at])
-        if function >= 0:
-            names += [*(places[at].inlined[::-1] if at in places else ()), paths.functions[function].name]
-    return names
+        number = int(paths.tree.function[at])
+        if number >= 0:
+            function = paths.functions[number]
+            if own is None and not function.is_library:
+                own = len(names)
+            names += [*(places[at].inlined[::-1] if at in places else ()), function.name]
+    return PathNames(names, own)
 
 
 def _without_headers(chain: Chain) -> Chain:

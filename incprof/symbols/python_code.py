@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
@@ -17,11 +18,14 @@ from incprof.safe.jsonstore import Store
 
 # Kinds of line table entries since 3.11 (the last ones; earlier ones contain columns, on the same line).
 ONE_LINE, LINE_ONLY, WITH_COLUMNS, NO_LINE = (10, 11, 12), 13, 14, 15
+# The file of a module that Python itself contains; of `importlib._bootstrap`, the package is kept.
+FROZEN = re.compile(r"<frozen (\w+)[\w.]*>")
 
 
 def display_name(file: str, code: Code) -> str:
-    """Return the display name: `run.py:Solver.step`, `mesh/__init__.py:read`."""
-    return f"{label(file)}:{code.name.replace('.<locals>', '')}"
+    """Return the display name: `run.py:Solver.step`, `mesh/__init__.py:read`, `importlib:_find_and_load`."""
+    frozen = FROZEN.fullmatch(file)
+    return f"{frozen[1] if frozen else label(file)}:{code.name.replace('.<locals>', '')}"
 
 
 def mangled_name(file: str, code: Code) -> str:

@@ -83,6 +83,19 @@ def short(name: str) -> str:
     return clean(place + HASH.sub(r"\1…\2", "::".join(parts)), ROOM)
 
 
+def path_text(functions: Sequence[str], own: int | None, most: int) -> str:
+    """Return "allocate < new < ... < main.py:step": the innermost functions of a call path, and the program's own one.
+
+    Args:
+        functions: innermost first.
+        own: place of the innermost that is the program's own; None: none is.
+        most: number of functions to show.
+    """
+    names = [short(name) for name in functions]
+    shown = names[:most] if own is None or own < most else [*names[: most - 1], "...", names[own]]
+    return " < ".join(shown)
+
+
 def shorten(name: str, room: int) -> str:
     """Return a function's short name in `room` columns; the function's own name is cut only if it alone is longer."""
     return _fitted(short(name), name, room)

@@ -51,12 +51,14 @@ class Site:
         module: of the innermost.
         operation: what it does most of the time in these calls.
         share: of the time in calls of the phase, by the sampled ones.
+        own: the innermost on the path that is the program's own; None if none is.
     """
 
     functions: tuple[str, ...]
     module: str | None
     operation: str
     share: float
+    own: str | None = None
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
@@ -167,10 +169,11 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
     return {each.id: sites_of(paths, places, calls, each.calls) for each in phases if each.calls is not None}
 
 
-def _functions_at(paths: RecordedPaths, places: Places, node: int) -> tuple[tuple[str, ...], str | None]:
-    """Return the functions on the path to a node, as a site has them, and the module of the innermost."""
-    functions = paths.functions_to(node)
-    return tuple(names_at(paths, places, node)[: MOST_CALLERS + 1]), functions[-1].module if functions else None
+def _functions_at(paths: RecordedPaths, places: Places, node: int) -> tuple[tuple[str, ...], str | None, str | None]:
+    """Return the functions on the path to a node, as a site has them, the module of the innermost, and the own one."""
+    functions, names = paths.functions_to(node), names_at(paths, places, node)
+    own = None if names.own is None else names.functions[names.own]
+    return tuple(names.functions[: MOST_CALLERS + 1]), functions[-1].module if functions else None, own
 
 
 def sites_of(paths: RecordedPaths, places: Places, calls: Calls, phase: PhaseCalls) -> list[Site]:
@@ -182,7 +185,7 @@ def sites_of(paths: RecordedPaths, places: Places, calls: Calls, phase: PhaseCal
     node, operation = calls.node[phase.sampled], calls.event_operation[phase.sampled]
     pairs, which = np.unique(np.stack([node, operation], axis=1), axis=0, return_inverse=True)
     seconds = np.bincount(which.ravel(), weights=weight, minlength=len(pairs))
-    sums = dict[tuple[tuple[str, ...], str | None], dict[int, float]]()
+    sums = dict[tuple[tuple[str, ...], str | None, str | None], dict[int, float]]()
     for (at, kind), own in zip(pairs.tolist(), seconds.tolist(), strict=True):
         each = sums.setdefault(_functions_at(paths, places, at), {})
         each[kind] = each.get(kind, 0.0) + own
@@ -193,8 +196,9 @@ def sites_of(paths: RecordedPaths, places: Places, calls: Calls, phase: PhaseCal
             module,
             OPERATIONS[max(each, key=lambda kind: each[kind])],
             sum(each.values()) / total,
+            own,
         )
-        for (functions, module), each in ordered[:MOST_SITES]
+        for (functions, module, own), each in ordered[:MOST_SITES]
     ]
 
 
@@ -222,7 +226,7 @@ def _site_value(site: Site) -> dict[str, object]:
         "function": site.functions[0] if site.functions else None,
         "module": site.module,
         "callers": list(site.functions[1:]),
-        **fields(site, "operation share", exact),
+        **fields(site, "own operation share", exact),
     }
 
 
@@ -296,12 +300,18 @@ def of_calls(one: PhaseIo) -> str | None:
 def of_sites(sites: Sequence[Site]) -> str | None:
     """Return which functions make a phase's calls; None for none that matters."""
     named = [
-        f"{short(site.functions[0])} {100 * site.share:.0f} % ({site.operation}"
-        + (f", called by {short(site.functions[1])})" if site.functions[1:] else ")")
+        f"{short(site.functions[0])} {100 * site.share:.0f} % ({site.operation}{_callers(site)})"
         for site in sites[:MOST_NAMED]
         if site.functions and site.share >= LEAST_SHARE
     ]
     return "time in calls by function: " + ", ".join(named) if named else None
+
+
+def _callers(site: Site) -> str:
+    """Return ", called by flush < ... < main.py:step"; "" for none."""
+    own = site.own if site.own not in site.functions[:2] else None
+    callers = [*site.functions[1:2], *([own] if own else [])]
+    return f", called by {' < ... < '.join(map(short, callers))}" if callers else ""
 
 
 def _listed(parts: list[str], start: str) -> str:

@@ -9,14 +9,14 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.report.render.json import fields, whole
-from incprof.report.words.display_names import short
+from incprof.report.words.display_names import path_text
 from incprof.report.words.formatting import count, decimal_size
-from incprof.study.recorded_paths import names_at, paths_of, places_of
+from incprof.study.recorded_paths import PathNames, names_at, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
 from incprof.systems.memory.read import Allocations, read_allocations
 
-MOST_NAMED, MOST_CALLERS = 3, 3
+MOST_NAMED, MOST_FUNCTIONS = 3, 3
 # A path with a smaller share is in no sentence.
 WORTH = 0.05
 # Fewer bytes alive than this at the peak have no path in a sentence.
@@ -24,8 +24,9 @@ LEAST_PEAK_B = 100e3
 # A peak with a larger standard error, in relation to it, is only a bound.
 MOST_ERROR = 0.5
 
-# By node: the functions on its call path, innermost first.
-Names = Mapping[int, list[str]]
+# By node: the functions on its call path.
+Names = Mapping[int, PathNames]
+UNKNOWN = PathNames([])
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
@@ -98,7 +99,7 @@ def value(one: PhaseMemory, names: Names) -> dict[str, object]:
 
 def _path_value(one: NodeBytes, names: Names) -> dict[str, object]:
     """Return the JSON value of a call path: its functions, innermost first."""
-    return {"functions": names.get(one.node, []), "bytes": round(one.bytes), "share": one.share}
+    return {"functions": names.get(one.node, UNKNOWN).functions, "bytes": round(one.bytes), "share": one.share}
 
 
 def sentence(one: PhaseMemory, names: Names) -> str | None:
@@ -133,7 +134,7 @@ def _listed(parts: Sequence[NodeBytes], names: Names, word: str) -> str:
     """Return ", 60 % in `f` < `main`" of the largest paths."""
     shares = dict[str, float]()
     for part in parts:
-        path = " < ".join(short(name) for name in names.get(part.node, ())[:MOST_CALLERS])
+        path = path_text(*names.get(part.node, UNKNOWN), MOST_FUNCTIONS)
         shares[path] = shares.get(path, 0.0) + part.share
     largest = sorted(shares.items(), key=lambda one: -one[1])[:MOST_NAMED]
     named = [f"{100 * share:.0f} % {word} {path}" for path, share in largest if path and share >= WORTH]

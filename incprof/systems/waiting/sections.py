@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model import BROKEN
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.report.render.json import exact, fields
-from incprof.report.words.display_names import short, where
+from incprof.report.words.display_names import path_text, short, where
 from incprof.report.words.formatting import count, percent
-from incprof.study.recorded_paths import Places, places_of
+from incprof.study.recorded_paths import Places, names_at, places_of
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import CauseWaits, Holder, PhaseWaits, WaitPath, waiting_over_time, waits_by_phase
 from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
-from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
+from incprof.systems.waiting.distinct_waits import Kinds, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 from incprof.systems.waiting.short_threads import with_short_threads_joined
 
@@ -113,9 +112,7 @@ def _path_value(path: WaitPath, waits: Waits, places: Places) -> dict[str, objec
 
 def _names(waits: Waits, node: int, places: Places) -> list[str]:
     """Return the functions on the path to a node, outermost first."""
-    functions = waits.paths.functions
-    inlined = places[node].inlined if node in places else ()
-    return [*(functions[each].name for each in functions_to(waits, node) if each != BROKEN), *inlined]
+    return names_at(waits.paths, places, node).functions[::-1]
 
 
 def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> Places:
@@ -167,11 +164,11 @@ def _cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
 
 def _path(path: WaitPath, waits: Waits, places: Places) -> str:
     """Return a path in words: what waits, where, and who holds the lock."""
-    names = [short(name) for name in _names(waits, path.node, places)][::-1]
-    place = places.get(path.node)
-    chain = " < ".join(names[: 1 + MOST_CALLERS])
-    if place and names:
-        chain = " < ".join([f"{names[0]} ({where(place.file, place.line)})", *names[1 : 1 + MOST_CALLERS]])
+    names, place = names_at(waits.paths, places, path.node), places.get(path.node)
+    chain = path_text(*names, 1 + MOST_CALLERS)
+    if place and chain:
+        first, *others = chain.split(" < ", 1)
+        chain = " < ".join([f"{first} ({where(place.file, place.line)})", *others])
     # A function of C that waits for the interpreter's lock is chance: any may.
     called = path.kind if path.kind == GLOBAL_LOCK or not path.called else short(path.called)
     text = " in ".join(part for part in (called, chain) if part)

@@ -201,10 +201,9 @@ def test_the_card_names_inlined_functions(tmp_path: Path, build: Build, record: 
     part = card(Study(record([program], env=chosen(program), rate=1000).directory), None)
     assert part is not None
     (value,) = (dict(each) for each in part.values.values() if isinstance(each, dict))
-    most = value["sites"][0]
-    assert (most["function"], most["callers"], most["operation"]) == (
-        "put_block", ["checkpoint", "step", "main"], "write",
-    )  # fmt: skip
+    # On a busy machine, opening the file may take longer than all writes.
+    most = next(each for each in value["sites"] if each["operation"] == "write")
+    assert (most["function"], most["callers"]) == ("put_block", ["checkpoint", "step", "main"])
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

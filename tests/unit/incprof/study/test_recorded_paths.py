@@ -25,9 +25,10 @@ def test_a_chain_of_headers_alone_is_kept() -> None:
 
 
 def test_names_have_the_inlined_functions_of_each_node() -> None:
-    functions = tuple(Function("app", name, name, 0) for name in ("main", "step"))
+    functions = (Function("app", "main", "main", 0), Function("lib", "step", "step", 0, system=True))
     tree = PathTree(np.array([-1, 0, 1]), np.array([-1, 0, 1]), np.zeros(3, dtype=np.int64))
     paths = RecordedPaths(tree, np.zeros(3, dtype=np.int64), functions, {}, np.zeros(0, dtype=np.int64))
     places = {2: Place("a.cpp", 7, ("update", "grow")), 1: Place("a.cpp", 20, ("loop",))}
-    assert names_at(paths, places, 2) == ["grow", "update", "step", "loop", "main"]
-    assert names_at(paths, {}, 2) == ["step", "main"]
+    assert names_at(paths, places, 2) == (["grow", "update", "step", "loop", "main"], 3)
+    assert names_at(paths, {}, 2) == (["step", "main"], 1)
+    assert names_at(paths, {}, 0) == ([], None)

@@ -312,6 +312,8 @@ def test_of_calls() -> None:
 def test_of_sites() -> None:
     sites = [Site(("step", "main"), "app", "write", 0.97), Site((), None, "read", 0.02)]
     assert of_sites(sites) == "time in calls by function: step 97 % (write, called by main)"
+    read = Site(("get_data", "get_code", "exec"), "x.py", "read", 1.0, "a.py:load")
+    assert of_sites([read]) == "time in calls by function: get_data 100 % (read, called by get_code < ... < a.py:load)"
     flush = "ns::Out<int>::flush(char const*, unsigned long) [clone .isra.0]"
     assert of_sites([Site((flush,), "app", "write", 1.0)]) == "time in calls by function: Out::flush 100 % (write)"
     assert of_sites(sites[1:]) is None

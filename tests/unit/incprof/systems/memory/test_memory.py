@@ -13,6 +13,7 @@ from incprof.analysis.phase_result import Phase, Step
 from incprof.model import FloatArray, Function
 from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage
+from incprof.study.recorded_paths import PathNames
 from incprof.systems.memory.analyse import (
     Curve,
     Growth,
@@ -272,9 +273,20 @@ def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
 
 
 def test_names_in_sentences_are_short() -> None:
-    names = {1: ["std::vector<int, std::allocator<int> >::push_back(int&&)"]}
+    names = {1: PathNames(["std::vector<int, std::allocator<int> >::push_back(int&&)"])}
     memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
     assert sentence(memory, names) == "allocates 1 MB (1 MB/s), 100 % in vector::push_back; has 1 MB at its peak"
+
+
+def test_the_programs_own_function_is_named_however_far_out() -> None:
+    memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
+    path = ["default_malloc", "new_array", "array_empty", "pkg.py:read", "a.py:load", "a.py:<module>"]
+    for own, shown in (
+        (4, "default_malloc < new_array < ... < a.py:load"),
+        (2, "default_malloc < new_array < array_empty"),
+        (None, "default_malloc < new_array < array_empty"),
+    ):
+        assert f"100 % in {shown};" in (sentence(memory, {1: PathNames(path, own)}) or "")
 
 
 def test_a_peak_of_few_samples_is_only_a_bound() -> None:
