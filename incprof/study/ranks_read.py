@@ -24,7 +24,7 @@ from incprof.analysis.ranks.ranks_result import RanksResult, RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.segment_sums import pooled_by, ticks_of
 from incprof.errors import IncprofError
-from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
+from incprof.model import UNKNOWN, FloatArray, IntArray, IntervalProfile, Process, Run
 from incprof.model.time_use import missed_seconds, not_sampled
 from incprof.readers.run import listed, read_profile
 from incprof.safe.jsonstore import JsonStore
@@ -332,7 +332,13 @@ def few_samples(profile: IntervalProfile, options: StudyOptions) -> str | None:
         return None
     if meta.has_waits and ticks.sum() >= least * ENOUGH:
         return "the program waits nearly all the time: its phases and functions are by what it waits for"
-    missed_s = missed_seconds(profile)
+    missed_s, samples = missed_seconds(profile), profile.samples
+    nowhere = float(samples.weight[samples.kind == UNKNOWN].sum())
+    if ticks.sum() - nowhere < least * ENOUGH <= ticks.sum():
+        seconds = f"{nowhere / meta.rate_hz:.2g} of {ticks.sum() / meta.rate_hz:.2g} s of CPU time"
+        return (
+            f"few samples ({ticks.sum() - nowhere:.0f}): {seconds} is in no function, as that of threads that end soon"
+        )
     if ticks.sum() < least * ENOUGH and missed_s is not None:
         return f"few samples ({ticks.sum():.0f}): {not_sampled(missed_s)}"
     if ticks.sum() < least * ENOUGH:

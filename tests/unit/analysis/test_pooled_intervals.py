@@ -10,7 +10,7 @@ from incprof.analysis.segment_sums import pooled_by, usual_ticks
 from incprof.cli.main import main
 from incprof.model import pooled
 from incprof.study import Study
-from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.streamwriter import UNKNOWN, Sample, StreamWriter
 from tests.unit.synthetic import make_profile
 
 
@@ -44,6 +44,15 @@ def test_too_few_samples_in_all_are_refused_with_advice(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "too few samples to tell whether there are more" in out
     assert "few samples (12): record for longer, or with -r 250" in err
+
+
+def test_time_in_no_function_is_no_sample_of_the_program(tmp_path, capsys):
+    writer = StreamWriter(["main", "solve"])
+    for _ in range(10):
+        writer.interval([Sample("main;solve"), Sample("", UNKNOWN, weight=50)])
+    writer.end()
+    assert main(["phases", str(writer.save(tmp_path / "run"))]) == 0
+    assert "few samples (10): 5 of 5.1 s of CPU time is in no function" in capsys.readouterr().err
 
 
 def test_what_waits_between_bursts_of_work_is_not_pooled():
