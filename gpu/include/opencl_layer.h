@@ -20,8 +20,8 @@ extern void *const *opencl_functions;
 
 /* A command of a queue, from its call until its times are read. */
 struct command {
-    struct command *next;
-    cl_command_queue queue;
+    cl_command_queue handle;
+    struct queue *queue; /* NULL: it is unknown */
     cl_event event;
     uint64_t before_ns, after_ns; /* the call */
     uint64_t start_ns, end_ns;    /* on the device, by our clock */
@@ -31,29 +31,27 @@ struct command {
     uint32_t stream;
     uint16_t kind;
     uint16_t lane;
-    bool has_times;
+    bool is_profiled, has_times, has_ended;
 };
 
 struct queue {
     cl_command_queue handle;
-    struct command *first, *last; /* in the order of their calls */
-    uint32_t count;               /* also those that are being read */
     uint32_t owners; /* as far as the program's calls show; 0: the driver may give the handle to another queue */
     uint32_t stream; /* in the order of creation */
     uint16_t lane;
-    uint16_t number; /* among the queues in use */
     bool is_profiled;
     bool is_hidden; /* profiled by this layer: the program has not asked for it */
     bool is_out_of_order;
     uint16_t asked_count;
     cl_ulong asked[MOST_ASKED]; /* the program's list of properties */
+    /* Of the thread that reads commands. */
+    bool is_begun, is_complete;
+    uint32_t most_running; /* so many more are passed over */
 };
 
 /* Queues. Under the lock. */
 /* Return a queue, or NULL: it is unknown. */
 struct queue *queue_find(cl_command_queue handle);
-/* Return the queues in use, one after the other; the first for NULL, NULL after the last. */
-struct queue *queue_next(const struct queue *queue); /* may be read without the lock: queues keep their places */
 /* Learn a queue that was created, with the program's list of properties. Takes the lock itself. */
 void queue_learn(cl_command_queue handle, cl_device_id device, cl_command_queue_properties properties,
                  const cl_ulong *asked, size_t asked_count, bool is_hidden);
@@ -66,7 +64,7 @@ void commands_add(const struct command *command);
 /* Return the number of a kernel's name. */
 uint32_t commands_name(cl_kernel kernel);
 /* Read the times of commands that have ended. `waits`: the program has waited, so another thread that reads is waited
- * for. All commands are in the lists of their queues then. */
+ * for. */
 void commands_read(bool waits);
 /* Forget the name of a kernel, whose handle may be given to another. */
 void commands_forget_kernel(cl_kernel kernel);
@@ -77,9 +75,8 @@ void commands_forget_kernel(cl_kernel kernel);
 void inboxes_start(void);
 /* Put a command into the thread's inbox. Returns how many are in there; 0: it was not put. */
 uint32_t inboxes_put(const struct command *command);
-/* Pass all commands to `take`. False: that function refused one, which is left to the caller, and others may follow.
- * Under the lock. */
-bool inboxes_take(bool (*take)(const struct command *command), struct command *refused);
+/* Pass commands to `take`, until it refuses one. Under the lock. */
+void inboxes_take(bool (*take)(const struct command *command));
 
 /* Answer a query as OpenCL's functions do. */
 static inline cl_int put_info(const void *from, size_t bytes, size_t size, void *value, size_t *actual)

@@ -1,8 +1,8 @@
 /* Commands whose times have not been read. They are read when the program waits or releases a queue, and every so many
  * calls; by the threads of the program, so that the driver starts none for callbacks.
  *
- * Thread safety: lists are under gpu_lock; names are atomic. One thread at a time reads (`is_reading`): it takes the
- * list of a queue under the lock, calls the driver without it, and puts back the commands that have not ended. */
+ * Thread safety: commands are appended under gpu_lock; names are atomic. One thread at a time reads (`is_reading`)
+ * those that are there when it begins: it calls the driver without the lock, and takes it to remove them. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -10,7 +10,6 @@
 #include "sys.h"
 
 #define MOST_COMMANDS (1u << 16)
-#define COMMANDS_OF_BLOCK 1024u
 #define BATCH 256       /* commands, while the lock is held */
 #define MOST_RUNNING 32 /* commands of one queue that are passed over, unless the program has waited */
 #define ATTEMPTS 10000
@@ -19,77 +18,14 @@
 #define RECENT_KERNELS 1024u
 #define NUMBER_BITS 13 /* of a kernel's name */
 
-static struct command *unused;
-static uint32_t allocated;
+static struct command *commands;
+static uint32_t count;
 static bool is_reading;
 static uint64_t kernels[RECENT_KERNELS]; /* handles, and the numbers of their names in the low bits */
 
 static uint64_t *place_of(cl_kernel kernel)
 {
     return &kernels[(uint32_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 40) % RECENT_KERNELS];
-}
-
-static struct command *allocate(void)
-{
-    if (unused == NULL && allocated < MOST_COMMANDS) {
-        struct command *block = sys_alloc(COMMANDS_OF_BLOCK * sizeof *block);
-        for (uint32_t i = 0; block != NULL && i < COMMANDS_OF_BLOCK; i++) {
-            block[i].next = unused;
-            unused = &block[i];
-        }
-        allocated += COMMANDS_OF_BLOCK;
-    }
-    struct command *command = unused;
-    if (command != NULL)
-        unused = command->next;
-    return command;
-}
-
-/* Append a command to the list of its queue; false: the queue is unknown or not profiled, or there are too many. */
-static bool append(const struct command *given)
-{
-    struct queue *queue = queue_find(given->queue);
-    struct command *command = queue != NULL && queue->is_profiled ? allocate() : NULL;
-    if (command == NULL)
-        return false;
-    *command = *given;
-    command->next = NULL;
-    command->lane = queue->lane;
-    command->stream = queue->stream;
-    *(queue->last != NULL ? &queue->last->next : &queue->first) = command;
-    queue->last = command;
-    queue->count++;
-    return true;
-}
-
-/* Append a command, also of an unknown queue, or release its event. */
-static void append_or_release(const struct command *command)
-{
-    uint64_t mask = gpu_lock();
-    bool is_known = queue_find(command->queue) != NULL;
-    bool is_kept = append(command);
-    gpu_unlock(mask);
-    if (!is_known) {
-        queue_adopt(command->queue);
-        mask = gpu_lock();
-        is_kept = append(command);
-        gpu_unlock(mask);
-    }
-    if (!is_kept)
-        NEXT_CL(clReleaseEvent)(command->event);
-}
-
-static void empty_inboxes(void)
-{
-    struct command refused;
-    bool is_all = false;
-    while (!is_all) {
-        uint64_t mask = gpu_lock();
-        is_all = inboxes_take(append, &refused);
-        gpu_unlock(mask);
-        if (!is_all)
-            append_or_release(&refused);
-    }
 }
 
 static uint32_t learn_name(cl_kernel kernel)
@@ -112,11 +48,39 @@ uint32_t commands_name(cl_kernel kernel)
                                                      : learn_name(kernel);
 }
 
+static void find_queue(struct command *command)
+{
+    command->queue = queue_find(command->handle);
+    if (command->queue != NULL) {
+        command->lane = command->queue->lane;
+        command->stream = command->queue->stream;
+        command->is_profiled = command->queue->is_profiled;
+    }
+}
+
+/* Append a command; false: there are too many. Under the lock. */
+static bool append(const struct command *command)
+{
+    if (commands == NULL)
+        commands = sys_alloc_untouched(MOST_COMMANDS * sizeof *commands);
+    if (commands == NULL || count == MOST_COMMANDS)
+        return false;
+    commands[count] = *command;
+    find_queue(&commands[count++]);
+    return true;
+}
+
 void commands_add(const struct command *command)
 {
     uint32_t waiting = inboxes_put(command);
-    if (waiting == 0)
-        append_or_release(command);
+    if (waiting == 0) {
+        uint64_t mask = gpu_lock();
+        inboxes_take(append);
+        bool is_kept = append(command);
+        gpu_unlock(mask);
+        if (!is_kept)
+            NEXT_CL(clReleaseEvent)(command->event);
+    }
     if (waiting == 0 || waiting == INBOX_COMMANDS)
         commands_read(false);
 }
@@ -157,18 +121,55 @@ static cl_int status_of(const struct command *command)
     return result == OPENCL_OK ? status : result;
 }
 
-/* Whether a command has ended, well or not; then its times are read and its event is released. `is_complete`: it has.
- */
-static bool has_ended(struct command *command, bool is_complete)
+/* Read the times of a command that has ended, well or not, and release its event. `is_complete`: it has ended well. */
+static void end(struct command *command, bool is_complete)
 {
     cl_int status = is_complete ? OPENCL_COMPLETE : status_of(command);
-    if (status > OPENCL_COMPLETE)
-        return false;
-    command->has_times = false;
+    command->has_ended = status <= OPENCL_COMPLETE;
+    if (!command->has_ended)
+        return;
     if (status == OPENCL_COMPLETE)
         read_times(command);
     NEXT_CL(clReleaseEvent)(command->event);
-    return true;
+}
+
+/* Begin to read a queue, of which this is the newest command. If that is complete, so are all before it, in order. */
+static void begin(struct queue *queue, const struct command *newest, bool waits)
+{
+    queue->is_begun = true;
+    queue->is_complete = !queue->is_out_of_order && status_of(newest) == OPENCL_COMPLETE;
+    queue->most_running = !queue->is_out_of_order ? 1 : waits ? MOST_COMMANDS : MOST_RUNNING;
+}
+
+static void adopt(struct command *command)
+{
+    queue_adopt(command->handle);
+    uint64_t mask = gpu_lock();
+    find_queue(command);
+    gpu_unlock(mask);
+}
+
+/* Read the times of the first commands. A queue that is gone may have left its place to another one. */
+static void read_first(uint32_t last, bool waits)
+{
+    for (struct command *command = commands + last; command-- > commands;) {
+        if (command->queue == NULL)
+            adopt(command);
+        if (command->queue != NULL && command->queue->stream == command->stream && !command->queue->is_begun)
+            begin(command->queue, command, waits);
+    }
+    for (struct command *command = commands; command < commands + last; command++) {
+        struct queue *queue = command->queue;
+        if (queue == NULL || !command->is_profiled) {
+            NEXT_CL(clReleaseEvent)(command->event);
+            command->has_ended = true;
+        } else if (queue->stream != command->stream) {
+            end(command, false);
+        } else if (queue->most_running > 0) {
+            end(command, queue->is_complete);
+            queue->most_running -= !command->has_ended;
+        }
+    }
 }
 
 static void add(const struct command *command)
@@ -190,80 +191,46 @@ static void add(const struct command *command)
     launches_add(&work);
 }
 
-/* Add up to BATCH commands to the sums, and let them be used again. Returns those that are left. */
-static struct command *add_batch(struct queue *queue, struct command *ended)
+/* Add those of the first commands that have ended to the sums, and remove them. Returns the number of the others. */
+static uint32_t remove_first(uint32_t last)
 {
-    for (int i = 0; i < BATCH && ended != NULL; i++) {
-        struct command *command = ended;
-        ended = command->next;
-        add(command);
-        command->next = unused;
-        unused = command;
-        queue->count--;
-    }
-    return ended;
-}
-
-/* Move the commands that have ended from a list to another one, in their order. `is_complete`: all have. Returns the
- * last of those that are left. */
-static struct command *separate(struct command **list, struct command **ended, bool is_complete, bool is_out_of_order,
-                                bool waits)
-{
-    struct command *last = NULL;
-    int running = 0;
-    bool goes_on = true;
-    for (struct command **at = list; *at != NULL;) {
-        struct command *command = *at;
-        if (goes_on && has_ended(command, is_complete)) {
-            *at = command->next;
-            command->next = NULL;
-            *ended = command;
-            ended = &command->next;
-            continue;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < last;) {
+        uint64_t mask = gpu_lock();
+        for (uint32_t until = i + BATCH; i < until && i < last; i++) {
+            if (commands[i].queue != NULL)
+                commands[i].queue->is_begun = false;
+            if (!commands[i].has_ended)
+                commands[left++] = commands[i];
+            else if (commands[i].is_profiled)
+                add(&commands[i]);
         }
-        goes_on = goes_on && is_out_of_order && (waits || ++running < MOST_RUNNING);
-        last = command;
-        at = &command->next;
-    }
-    return last;
-}
-
-/* The queue stays in the table meanwhile, because `count` includes the commands that are being read. */
-static void read_queue(struct queue *queue, bool waits)
-{
-    struct command *ended = NULL;
-    uint64_t mask = gpu_lock();
-    struct command *list = queue->first, *newest = queue->last;
-    bool is_out_of_order = queue->is_out_of_order;
-    queue->first = queue->last = NULL;
-    gpu_unlock(mask);
-    bool is_complete = newest != NULL && !is_out_of_order && status_of(newest) == OPENCL_COMPLETE;
-    struct command *last = separate(&list, &ended, is_complete, is_out_of_order, waits);
-    bool is_last = false;
-    while (!is_last) {
-        mask = gpu_lock();
-        ended = add_batch(queue, ended);
-        is_last = ended == NULL;
-        if (is_last && last != NULL) {
-            last->next = queue->first;
-            queue->first = list;
-            queue->last = queue->last == NULL ? last : queue->last;
+        if (i == last) {
+            count -= last - left;
+            memmove(commands + left, commands + last, (count - left) * sizeof *commands);
         }
         gpu_unlock(mask);
     }
+    return left;
 }
 
 void commands_read(bool waits)
 {
-    empty_inboxes();
+    static uint32_t left; /* running, at the last time */
     for (int attempts = waits ? ATTEMPTS : 0; __atomic_exchange_n(&is_reading, true, __ATOMIC_ACQUIRE); attempts--) {
         if (attempts == 0)
             return;
         sched_yield();
     }
-    for (struct queue *queue = queue_next(NULL); queue != NULL; queue = queue_next(queue))
-        if (__atomic_load_n(&queue->count, __ATOMIC_RELAXED) > 0)
-            read_queue(queue, waits);
+    uint64_t mask = gpu_lock();
+    inboxes_take(append);
+    uint32_t last = count;
+    gpu_unlock(mask);
+    /* Where many run, all are passed over less often. */
+    if (waits || last >= left + left / 4) {
+        read_first(last, waits);
+        left = remove_first(last);
+    }
     __atomic_store_n(&is_reading, false, __ATOMIC_RELEASE);
     trace_report();
 }

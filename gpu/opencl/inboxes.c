@@ -1,5 +1,5 @@
-/* Commands on their way from the threads that enqueued them to the lists of queues: a launch takes no lock, and makes
- * no system call.
+/* Commands on their way from the threads that enqueued them to the list of commands.c: a launch takes no lock, and
+ * makes no system call.
  *
  * Thread safety: only its owner writes to an inbox, and `written` publishes a command. Commands are taken under
  * gpu_lock. A signal handler that launches while its thread puts a command in finds `is_busy`, and does without the
@@ -92,18 +92,10 @@ uint32_t inboxes_put(const struct command *command)
     return has_room ? waiting + 1 : 0;
 }
 
-bool inboxes_take(bool (*take)(const struct command *command), struct command *refused)
+void inboxes_take(bool (*take)(const struct command *command))
 {
-    for (struct inbox *inbox = inboxes; inbox != NULL; inbox = inbox->next) {
-        while (inbox->taken != __atomic_load_n(&inbox->written, __ATOMIC_ACQUIRE)) {
-            const struct command *command = &inbox->commands[inbox->taken % INBOX_COMMANDS];
-            bool is_taken = take(command);
-            if (!is_taken)
-                *refused = *command;
+    for (struct inbox *inbox = inboxes; inbox != NULL; inbox = inbox->next)
+        while (inbox->taken != __atomic_load_n(&inbox->written, __ATOMIC_ACQUIRE) &&
+               take(&inbox->commands[inbox->taken % INBOX_COMMANDS]))
             __atomic_store_n(&inbox->taken, inbox->taken + 1, __ATOMIC_RELEASE);
-            if (!is_taken)
-                return false;
-        }
-    }
-    return true;
 }

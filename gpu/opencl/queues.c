@@ -12,7 +12,6 @@
 void *const *opencl_functions;
 
 static struct queue queues[PLACES];
-static uint16_t places[PLACES]; /* of the queues in use */
 static uint32_t used, last_stream;
 static cl_device_id devices[MOST_DEVICES];
 
@@ -29,43 +28,24 @@ struct queue *queue_find(cl_command_queue handle)
     return NULL;
 }
 
-/* Return a queue that was created, cleared except for its commands; NULL: there are too many. */
+/* Return a queue that was created, cleared; NULL: there are too many. */
 static struct queue *add(cl_command_queue handle)
 {
     struct queue *found = NULL;
     uint32_t at = place_of(handle);
     for (; queues[at].handle != NULL && queues[at].handle != handle; at = (at + 1) % PLACES)
-        if (found == NULL && queues[at].owners == 0 && queues[at].count == 0)
+        if (found == NULL && queues[at].owners == 0)
             found = &queues[at];
     if (queues[at].handle == handle)
         found = &queues[at];
     if (found == NULL && used == MOST_USED)
         return NULL;
-    bool is_new = found == NULL;
-    if (is_new) {
+    if (found == NULL) {
         found = &queues[at];
-        found->number = (uint16_t)used;
-        places[used] = (uint16_t)at;
+        used++;
     }
-    /* Commands of a queue that had the handle before are read with those of this one. */
-    struct command *first = found->first, *last = found->last;
-    uint32_t count = found->count;
-    *found = (struct queue){.handle = handle,
-                            .first = first,
-                            .last = last,
-                            .count = count,
-                            .owners = 1,
-                            .stream = last_stream++,
-                            .number = found->number};
-    if (is_new)
-        __atomic_store_n(&used, used + 1, __ATOMIC_RELEASE);
+    *found = (struct queue){.handle = handle, .owners = 1, .stream = last_stream++};
     return found;
-}
-
-struct queue *queue_next(const struct queue *queue)
-{
-    uint32_t number = queue == NULL ? 0 : queue->number + 1u;
-    return number < __atomic_load_n(&used, __ATOMIC_ACQUIRE) ? &queues[places[number]] : NULL;
 }
 
 /* Return the number of a device; `is_new`: its name is not known. */

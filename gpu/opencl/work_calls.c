@@ -55,7 +55,7 @@ static void add_work(const struct call *call, cl_command_queue queue, const stru
     cl_event event = *call->event;
     if (event == NULL || (call->programs != NULL && NEXT_CL(clRetainEvent)(event) != OPENCL_OK))
         return;
-    const struct command command = {.queue = queue,
+    const struct command command = {.handle = queue,
                                     .event = event,
                                     .before_ns = call->before_ns,
                                     .after_ns = after_ns,

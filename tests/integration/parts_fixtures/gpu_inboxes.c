@@ -22,13 +22,12 @@ static bool take(const struct command *command)
     return true;
 }
 
-static bool take_all(uint32_t most, struct command *refused)
+static void take_some(uint32_t most)
 {
     uint64_t mask = gpu_lock();
     left_to_take = most;
-    bool is_all = inboxes_take(take, refused);
+    inboxes_take(take);
     gpu_unlock(mask);
-    return is_all;
 }
 
 static void on_signal(int number)
@@ -40,11 +39,10 @@ static void on_signal(int number)
 
 static void *put_all(void *stream)
 {
-    struct command refused;
     for (uint32_t i = 0; i < PUTS; i++) {
         const struct command command = {.stream = (uint32_t)(uintptr_t)stream, .correlation = i};
         while (inboxes_put(&command) == 0)
-            assert(take_all(UINT32_MAX, &refused));
+            take_some(UINT32_MAX);
     }
     return NULL;
 }
@@ -62,7 +60,6 @@ static void *disturb(void *given)
 
 static void threads_lose_nothing(void)
 {
-    struct command refused;
     pthread_t other;
     signal(SIGUSR1, on_signal);
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -70,12 +67,12 @@ static void threads_lose_nothing(void)
     assert(pthread_create(&other, NULL, disturb, NULL) == 0);
     /* Threads are joined after the last signal to them. */
     while (__atomic_load_n(&next_of[0], __ATOMIC_RELAXED) < PUTS / 2)
-        assert(take_all(UINT32_MAX, &refused));
+        take_some(UINT32_MAX);
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     pthread_join(other, NULL);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    assert(take_all(UINT32_MAX, &refused));
+    take_some(UINT32_MAX);
     for (unsigned i = 0; i < THREADS; i++)
         assert(next_of[i] == PUTS);
     assert(next_of[HANDLER] == handlers_put);
@@ -101,37 +98,35 @@ static void inboxes_are_used_again(void)
     uint32_t before = count_inboxes();
     assert(before <= THREADS + 1);
     for (int i = 0; i < 100; i++) {
-        struct command refused;
         pthread_t one;
         assert(pthread_create(&one, NULL, put_one, NULL) == 0);
         pthread_join(one, NULL);
-        assert(take_all(UINT32_MAX, &refused));
+        take_some(UINT32_MAX);
     }
     assert(count_inboxes() == before);
 }
 
-static void a_refused_command_is_given_back_once(void)
+static void a_refused_command_stays_and_comes_first(void)
 {
-    struct command refused;
     uint32_t first = next_of[0];
     for (uint32_t i = 0; i < 3; i++) {
-        const struct command command = {.correlation = first + i, .before_ns = 100 + i};
+        const struct command command = {.correlation = first + i};
         assert(inboxes_put(&command) == i + 1);
     }
-    assert(!take_all(1, &refused) && refused.before_ns == 101);
-    next_of[0]++;
-    assert(take_all(UINT32_MAX, &refused));
+    take_some(1);
+    assert(next_of[0] == first + 1);
+    take_some(UINT32_MAX);
+    assert(next_of[0] == first + 3);
 }
 
 static void a_full_or_interrupted_inbox_takes_nothing(void)
 {
-    struct command refused;
     for (uint32_t i = 0; i < INBOX_COMMANDS; i++) {
         const struct command command = {.stream = HANDLER};
         assert(inboxes_put(&command) == i + 1);
     }
     assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
-    assert(take_all(UINT32_MAX, &refused));
+    take_some(UINT32_MAX);
     /* A handler has interrupted this thread while it put a command in, and never returns. */
     own->is_busy = true;
     assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
@@ -143,7 +138,7 @@ int main(void)
     inboxes_start();
     threads_lose_nothing();
     inboxes_are_used_again();
-    a_refused_command_is_given_back_once();
+    a_refused_command_stays_and_comes_first();
     a_full_or_interrupted_inbox_takes_nothing();
     return 0;
 }
