@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from incprof.systems.waiting.read import BRIEF, Site, Waits
 APART_S = 1e-4
 # Functions in which threads begin.
 BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
+# Code without a symbol.
+NAMELESS = re.compile(r"^\[|\+0x[0-9a-f]+$")
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def called_of(names: Sequence[str]) -> str:
     Functions of Python's interpreter do not count where it has called others.
     """
     plain = [name.split("@", 1)[0] for name in names]
-    named = [name for name in reversed(plain) if name not in BEGINS and not name.startswith("[")]
+    named = [name for name in reversed(plain) if name not in BEGINS and not NAMELESS.search(name)]
     return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
 
 

@@ -164,6 +164,8 @@ def test_causes(names: list[str], modules: list[str], call: str | None, kind: in
         (["clock_nanosleep@@GLIBC_2.17", "time_sleep", "_PyEval_EvalFrameDefault"], "time_sleep"),
         (["__futex_abstimed_wait", "take_gil", "PyEval_RestoreThread"], "take_gil"),
         (["PyEval_RestoreThread"], "PyEval_RestoreThread"),
+        (["libgomp.so.1.0.0+0x1f5e0", "libgomp.so.1.0.0+0x1cc40", "start_thread", "clone3"], ""),
+        (["libgomp.so.1.0.0+0x1f780", "GOMP_barrier", "libgomp.so.1.0.0+0x1cc40"], "GOMP_barrier"),
         ([], ""),
     ],
 )  # fmt: skip
