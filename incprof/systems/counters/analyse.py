@@ -25,7 +25,18 @@ MOST_STEPS = 4
 MOST_LANES = 8
 
 By = Literal[
-    "waiting", "mpi", "openmp", "io", "device", "memory", "branches", "frontend", "kernel", "stalls", "instructions"
+    "waiting",
+    "processors",
+    "mpi",
+    "openmp",
+    "io",
+    "device",
+    "memory",
+    "branches",
+    "frontend",
+    "kernel",
+    "stalls",
+    "instructions",
 ]
 
 
@@ -143,11 +154,13 @@ def counters_by_phase(
     rows = phase_of_rows(start, end, profile, result.labels, result.k)
     events = Events(series.names, series.values, end - start)
     power = phase_power(series, profile, result, offset_s)
+    delayed_s = profile.counters.delayed_s if len(profile.counters.delayed_s) else np.zeros(len(result.labels))
     phases = []
     for phase in result.present:
         own_events = events.select(rows == phase.id)
         figures = figures_of(own_events)
-        bound = bound_by(phase, figures, own_events.wall_s)
+        delayed = float(delayed_s[result.labels == phase.id].sum()) / max(phase.seconds, 1e-9)
+        bound = bound_by(phase, figures, own_events.wall_s, delayed)
         if power is not None:
             figures |= _energy_figures(phase, float(power.watts[phase.id]), float(power.measured_s[phase.id]))
         steps = _energy_of_steps(phase, figures["energy_j"]) if "energy_j" in figures else ()
@@ -214,13 +227,14 @@ IDLE = 0.5
 LEAST_S, LEAST_PART = 0.05, 0.05
 
 
-def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Bound | None:
+def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float, delayed: float = 0.0) -> Bound | None:
     """Return what a phase is bound by; None where the counters do not show it.
 
     Args:
         phase: the kind of time that its samples show goes first: a spinning processor has many instructions per cycle.
         figures: of its counters.
         seconds: sampled in the phase.
+        delayed: part of the phase in which the first thread was ready to run, without a processor, from 0 to 1.
     """
     if seconds < max(LEAST_S, LEAST_PART * phase.seconds) or not figures:
         return None
@@ -230,7 +244,7 @@ def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Boun
         total = sum(value for kind, value in phase.spent.items() if kind != "off_cpu")
         return Bound(phase.mostly, phase.spent.get(phase.mostly, 0.0) / total if total > 0 else None)
     if (idle := 1.0 - figures.get("cpu", 1.0)) > IDLE:
-        return Bound("waiting", idle)
+        return Bound("processors", delayed) if delayed > idle / 2 else Bound("waiting", idle)
     if (slots := _by_slots(figures)) is not None:
         return slots
     if (lost := MISS_CYCLES * figures.get("misses_per_cycle", 0.0)) >= WORTH:

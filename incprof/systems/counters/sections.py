@@ -130,6 +130,7 @@ SOME_WAIT = 0.05
 
 BOUND: dict[By, str] = {
     "waiting": "waiting",
+    "processors": "too few processors",
     "mpi": "MPI",
     "openmp": "the OpenMP run-time",
     "device": "the device",
@@ -168,6 +169,8 @@ def _reason(phase: PhaseCounters) -> str:
         case "waiting":
             waits = f", {rate(figures['iowait'])} wait for storage" if figures.get("iowait", 0.0) >= SOME_WAIT else ""
             return f"{rate(figures['cpu'])} processors busy{waits}" if "cpu" in figures else "next to no CPU time"
+        case "processors":
+            return f"{percent(share)} of the time its first thread is ready to run, without one"
         case "mpi" | "openmp" | "io" | "device" if share:
             return f"{percent(share)} of its CPU time, by its samples"
         case "memory":

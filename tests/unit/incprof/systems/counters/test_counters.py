@@ -163,6 +163,15 @@ def test_rules(figures, by):
     assert bound_by(phase, figures, 0.1) is None
 
 
+def test_a_phase_that_is_ready_to_run_does_not_wait():
+    phase = Phase(0, 10, 100.0, 10.0, (), ())
+    found = [bound_by(phase, {"cpu": 0.3, "ipc": 2.0}, 10.0, delayed) for delayed in (0.0, 0.3, 0.4, 0.7)]
+    assert [(each.by, each.share) for each in found] == [
+        ("waiting", 0.7), ("waiting", 0.7), ("processors", 0.4), ("processors", 0.7),
+    ]  # fmt: skip
+    assert bound_by(phase, {"cpu": 0.6, "ipc": 2.0}, 10.0, 0.4).by == "instructions"
+
+
 def test_a_processor_that_spins_is_not_bound_by_its_instructions():
     phase = Phase(0, 10, 100.0, 10.0, (), (), mostly="mpi", spent={"mpi": 9.0, "work": 1.0, "off_cpu": 5.0})
     found = bound_by(phase, {"ipc": 3.0}, 10.0)
