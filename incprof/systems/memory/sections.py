@@ -13,7 +13,7 @@ from incprof.report.words.display_names import path_text
 from incprof.report.words.formatting import count, decimal_size
 from incprof.study.recorded_paths import PathNames, names_at, paths_of, places_of
 from incprof.study.study import Study
-from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
+from incprof.systems.memory.analyse import ENOUGH_S, Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
 from incprof.systems.memory.read import Allocations, read_allocations
 
 MOST_NAMED, MOST_FUNCTIONS = 3, 3
@@ -94,6 +94,8 @@ def value(one: PhaseMemory, names: Names) -> dict[str, object]:
         if not one.growth.per_occurrence:
             values |= {"growth_per_second_b": [one.growth.low, one.growth.value, one.growth.high]}
         values |= {"leak": one.growth.is_leak}
+    elif one.undecided_b > 0:
+        values |= {"leak": None}
     return values
 
 
@@ -117,6 +119,9 @@ def sentence(one: PhaseMemory, names: Names) -> str | None:
         sentences.append(peak + (_listed(one.at_peak, names, "of") if one.peak_b >= LEAST_PEAK_B else ""))
     if one.growth is not None and one.growth.is_leak:
         sentences.append(_growth(one.growth))
+    if one.undecided_b >= LEAST_PEAK_B:
+        too_short = f"under {ENOUGH_S:g} s, too short to tell a leak from data"
+        sentences.append(f"keeps {decimal_size(round(one.undecided_b))} of it: {too_short}")
     return "; ".join(sentences)
 
 

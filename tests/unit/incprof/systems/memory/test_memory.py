@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from incprof.analysis.phase_result import Phase, Step
 from incprof.model import FloatArray, Function
 from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage
+from incprof.study import Study
 from incprof.study.recorded_paths import PathNames
 from incprof.systems.memory.analyse import (
     Curve,
@@ -25,12 +27,14 @@ from incprof.systems.memory.analyse import (
     growth_of,
     iterations_of,
     may_be_leak,
+    memory_by_phase,
     outlived,
     tidied_from,
     with_verdicts,
 )
-from incprof.systems.memory.read import Allocations, allocations_of, calibrated, weights
+from incprof.systems.memory.read import Allocations, allocations_of, calibrated, read_allocations, weights
 from incprof.systems.memory.sections import notes, sentence
+from tests.unit.streamwriter import Sample, StreamWriter
 
 SECOND = 10**9
 
@@ -270,6 +274,30 @@ def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
     assert of_all is not None
     assert slower.p_value == 1.0
     assert of_all.p_value < 0.005
+
+
+@pytest.mark.parametrize(
+    ("intervals", "frees", "is_undecided"), [(6, False, True), (6, True, False), (15, False, False)]
+)
+def test_a_phase_that_keeps_memory_may_be_too_short_to_tell(
+    tmp_path: Path, intervals: int, frees: bool, is_undecided: bool
+) -> None:
+    # 6 blocks of 1 MiB in each interval.
+    writer = StreamWriter(["main", "step"], interval_s=0.2)
+    for at in range(intervals):
+        names = [6 * at + one for one in range(6)]
+        made = [(1000 * (one + 1), 1, name, 1 << 20, 65536 * 8, 1 << 20) for one, name in enumerate(names)]
+        freed = [(50000, name) for name in names] if frees else []
+        writer.interval([Sample("main;step", weight=20)], images={10: payload(made, freed)})
+    writer.end()
+    writer.save(tmp_path / "run")
+    study = Study(tmp_path / "run")
+    allocations = read_allocations(study.process.path)
+    assert allocations is not None
+    (phase,) = memory_by_phase(allocations, study.profile, study.phases())
+    assert (phase.undecided_b > 0) == is_undecided
+    assert ("keeps 37.7 MB of it: under 2 s, too short" in (sentence(phase, {}) or "")) == is_undecided
+    assert (phase.growth is not None and phase.growth.is_leak) == (intervals == 15)
 
 
 def test_names_in_sentences_are_short() -> None:
