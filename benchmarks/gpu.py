@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Result
 from incprof.analysis.phase_result import PhaseResult
@@ -35,8 +35,9 @@ from incprof.systems.gpu.analyse import gpu_by_phase, kernel_uses
 from incprof.systems.gpu.launches import functions_to, kernel_name
 from incprof.systems.gpu.read import HOST, RECORDED, GpuActivity, read_gpu
 
-PROGRAMS = Path(__file__).parent / "programs"
-PAGE = Path(__file__).parent.parent / "docs" / "lab" / "gpu.md"
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ROOT / "benchmarks" / "programs"
+PAGE = ROOT / "docs" / "lab" / "gpu.md"
 HEADING = "## Measured\n"
 LIMIT_S, LONGEST_S = 480, 90
 TINY, PROCESSES, TRAIN_S, PAIRS = 500_000, 2, 20, 3
@@ -90,7 +91,7 @@ class Bench:
     """The folder and environment of the runs, and the deadline after which nothing is started."""
 
     scratch: Path
-    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: dict[str, str] = field(default_factory=lambda: {"PYTHONPATH": str(ROOT), **os.environ})
     deadline_s: float = field(default_factory=lambda: time.monotonic() + LIMIT_S)
     _runs: int = 0
 
@@ -113,8 +114,9 @@ class Bench:
         except OSError as error:
             raise Failed(f"{Path(words[0]).name}: {error.strerror}") from None
         if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            raise Failed(f"failed: {last[:100]}")
+            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            errors = [line for line in lines if "error" in line.lower()]
+            raise Failed(f"failed: {(errors or lines)[-1][:100]}")
         return truth_of(done.stdout, done.stderr)
 
     def record(self, *command: str | Path) -> tuple[Truth, Path]:

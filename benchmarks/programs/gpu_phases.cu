@@ -179,11 +179,11 @@ int main(int count, char **words)
     CHECK(cudaMemcpy(b, host.data(), n * 4, cudaMemcpyHostToDevice));
     copied += 2 * n * 4;
     double sum = host_work(30000000);
-    relax(a, b, n, 100 * scale);
+    relax(a, b, n, 500 * scale);
     sum += host_work(30000000);
     products(a, b, c, 2048, 6 * scale);
     sum += host_work(30000000);
-    shuttle(host, a, 5 * scale);
+    shuttle(host, a, 40 * scale);
     sum += host_work(30000000);
     sum += overlap(a, b, c, 2048, 6 * scale);
     sum += host_work(30000000);
