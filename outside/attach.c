@@ -44,6 +44,12 @@ static bool claim_directory(pid_t pid)
     return true;
 }
 
+/* Return whether there is anything to analyse: samples, or what the program waits for. */
+static bool has_data(void)
+{
+    return follow_totals().samples > 0 || (config.waits_hz > 0 && follow_totals().intervals > 0);
+}
+
 static void report_end(void)
 {
     struct follow_totals totals = follow_totals();
@@ -63,7 +69,7 @@ static void report_end(void)
     }
     if (totals.processes == 0)
         log_warn("no program ran that matches --exe", NULL);
-    else if (totals.samples + totals.lost == 0)
+    else if (totals.lost == 0 && !has_data())
         log_warn("no samples: the program has used no measurable CPU time", NULL);
     else
         closing_line_write(&(struct closing){.intervals = totals.intervals});
@@ -163,7 +169,7 @@ static int attach(const struct request *request)
     record(&watch, end_of(request));
     events_close(&events);
     report_end();
-    return follow_totals().samples > 0 ? 0 : NO_DATA;
+    return has_data() ? 0 : NO_DATA;
 }
 
 /* Find the file of the recorded program: the one that incprof has determined from the command line, or the command. */
