@@ -123,6 +123,7 @@ void collection_drain(void)
             take_samples_of(thread, now_ns);
     }
     account_set_wrappers(wrappers_ns());
+    account_set_worker(worker_cpu_ns());
     account_update();
     note_row(now_ns);
 }

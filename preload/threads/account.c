@@ -1,12 +1,11 @@
-/* Thread safety: `spent`, `rest_ns`, `start_ns`, `thinning`, `wrappers_ns` and `due_ns` are atomic. The rest belongs to
- * the thread that has set `is_updating`; a thread that finds it set leaves the update to that one. */
+/* Thread safety: `spent`, `rest_ns`, `start_ns`, `thinning`, `wrappers_ns`, `worker_ns` and `due_ns` are atomic. The
+ * rest belongs to the thread that has set `is_updating`; a thread that finds it set leaves the update to that one. */
 #define _GNU_SOURCE
 #include "account.h"
 
 #include <string.h>
 
 #include "sys.h"
-#include "worker.h"
 
 #define MILLION 1000000u
 #define PPM_OF_NANO_PERCENT 100000u
@@ -31,6 +30,7 @@
 static uint64_t spent[ACCOUNT_PARTS];
 static uint32_t thinning[ACCOUNT_PARTS] = {[0 ... ACCOUNT_PARTS - 1] = ACCOUNT_ALL};
 static uint64_t rest_ns, start_ns, wrappers_ns, due_ns;
+static uint64_t worker_ns; /* of the interval thread, without its samples of waits: a part has these */
 static bool is_updating;
 
 static uint64_t budget_ppm; /* of the CPU time */
@@ -55,7 +55,7 @@ void account_begin(const struct config *config)
     memset(&recent, 0, sizeof recent);
     for (size_t part = 0; part < ACCOUNT_PARTS; part++)
         thinning[part] = ACCOUNT_ALL;
-    rest_ns = start_ns = wrappers_ns = time_ns = last_worker_ns = last_rest_ns = 0;
+    rest_ns = start_ns = wrappers_ns = worker_ns = time_ns = last_worker_ns = last_rest_ns = 0;
     is_updating = false;
     last_cpu_ns = process_cpu_ns();
     last_ns = monotonic_ns();
@@ -72,17 +72,23 @@ void account_set_wrappers(uint64_t ns)
     __atomic_store_n(&wrappers_ns, ns, __ATOMIC_RELAXED);
 }
 
+void account_set_worker(uint64_t ns)
+{
+    uint64_t waits_ns = __atomic_load_n(&spent[ACCOUNT_WAITS], __ATOMIC_RELAXED);
+    __atomic_store_n(&worker_ns, ns > waits_ns ? ns - waits_ns : 0, __ATOMIC_RELAXED);
+}
+
 /* Note what was spent since the last update. Returns what the parts have cost since the beginning. */
 static uint64_t note_spent(uint64_t now_ns, uint64_t cpu_ns)
 {
-    uint64_t all_ns = worker_cpu_ns(), waits_ns = __atomic_load_n(&spent[ACCOUNT_WAITS], __ATOMIC_RELAXED), sum_ns = 0;
-    uint64_t worker_ns = all_ns > waits_ns ? all_ns - waits_ns : 0; /* a part has its samples of waits */
+    uint64_t so_far_worker_ns = __atomic_load_n(&worker_ns, __ATOMIC_RELAXED), sum_ns = 0;
     uint64_t of_wall_ns = (now_ns - last_ns) / PART_OF_WALL, more_ns = cpu_ns - last_cpu_ns;
     more_ns = more_ns > of_wall_ns ? more_ns : of_wall_ns;
     time_ns += more_ns;
     recent.time_ns += more_ns;
     uint64_t so_far_rest_ns = __atomic_load_n(&rest_ns, __ATOMIC_RELAXED);
-    recent.fixed_ns += (worker_ns > last_worker_ns ? worker_ns - last_worker_ns : 0) + so_far_rest_ns - last_rest_ns;
+    recent.fixed_ns +=
+        (so_far_worker_ns > last_worker_ns ? so_far_worker_ns - last_worker_ns : 0) + so_far_rest_ns - last_rest_ns;
     for (size_t part = 0; part < ACCOUNT_PARTS; part++) {
         uint64_t so_far_ns = __atomic_load_n(&spent[part], __ATOMIC_RELAXED);
         recent.wanted_ns[part] += (so_far_ns - spent_before[part]) * thinning[part] / ACCOUNT_ALL;
@@ -91,7 +97,7 @@ static uint64_t note_spent(uint64_t now_ns, uint64_t cpu_ns)
     }
     last_ns = now_ns;
     last_cpu_ns = cpu_ns;
-    last_worker_ns = worker_ns;
+    last_worker_ns = so_far_worker_ns;
     last_rest_ns = so_far_rest_ns;
     return sum_ns;
 }

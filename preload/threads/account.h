@@ -35,6 +35,10 @@ uint32_t account_thinning(enum account_part part);
 /* Set the CPU time in wrappers so far, which can be less than before: it is estimated. Interval thread. */
 void account_set_wrappers(uint64_t ns);
 
+/* Set the CPU time of the interval thread and the writer so far. Interval thread: to read its clock takes another
+ * thread several times as long. */
+void account_set_worker(uint64_t ns);
+
 /* Charge what no part can save: the kernel's work for signals. */
 void account_charge_rest(uint64_t ns);
 

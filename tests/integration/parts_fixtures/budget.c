@@ -9,7 +9,7 @@
 
 #include "sys.h"
 
-static uint64_t wall_ns = 1000000000u, cpu_ns, worker_ns;
+static uint64_t wall_ns = 1000000000u, cpu_ns, thread_ns;
 
 static uint64_t fake_clock(long clock)
 {
@@ -19,11 +19,6 @@ static uint64_t fake_clock(long clock)
 #define sys_clock_ns fake_clock
 #define monotonic_ns() wall_ns
 #include "account.c"
-
-uint64_t worker_cpu_ns(void)
-{
-    return worker_ns;
-}
 
 static uint64_t charge(enum account_part part, uint64_t us)
 {
@@ -42,7 +37,7 @@ int main(int count, char **words)
     account_charge_start(value[9] * 1000);
     for (uint64_t step = 0; step < value[0]; step++) {
         uint64_t spent_ns = value[1] * 1000;
-        worker_ns += spent_ns;
+        thread_ns += spent_ns;
         spent_ns += charge(ACCOUNT_TICKS, value[2]);
         account_charge_rest(value[8] * 1000);
         spent_ns += value[8] * 1000;
@@ -50,11 +45,12 @@ int main(int count, char **words)
             spent_ns += charge(ACCOUNT_EVENTS, value[3]);
         spent_ns += charge(ACCOUNT_EVENTS + 1, value[4]);
         uint64_t waits_ns = charge(ACCOUNT_WAITS, value[7]);
-        worker_ns += waits_ns;
+        thread_ns += waits_ns;
         spent_ns += waits_ns;
         own_ns += spent_ns;
         cpu_ns += 10000000 + spent_ns;
         wall_ns += 10000000 + spent_ns;
+        account_set_worker(thread_ns);
         account_update();
     }
     printf("%llu %u %u %u %u\n", (unsigned long long)(own_ns * 1000000 / (cpu_ns - own_ns)),
