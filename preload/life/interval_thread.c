@@ -119,6 +119,14 @@ static uint64_t latest(uint64_t one_ns, uint64_t other_ns)
     return one_ns > other_ns ? one_ns : other_ns;
 }
 
+/* Return when to drain: with the next samples of waits, if these are due within another period. To wake up costs more
+ * than either. */
+static uint64_t drain_due_ns(uint64_t next_drain)
+{
+    uint64_t waits_ns = waits_due_ns();
+    return waits_ns > next_drain && waits_ns - next_drain <= drain_ns ? waits_ns : next_drain;
+}
+
 /* Deadlines are on a grid; past ones are skipped after the machine slept or was too busy. */
 static void run(void)
 {
@@ -128,7 +136,7 @@ static void run(void)
     suspension_note();
     while (switch_is_on() && !is_parked) {
         ticker_assign(); /* nudges during another request are lost */
-        uint64_t next = next_drain < grid ? next_drain : grid;
+        uint64_t next = earliest(drain_due_ns(next_drain), grid);
         uint64_t other_due = earliest(next, dense_window_due_ns());
         uint64_t due = earliest(other_due, waits_due_ns());
         uint64_t asleep_since = monotonic_ns();
@@ -146,10 +154,6 @@ static void run(void)
             while (grid <= monotonic_ns())
                 grid += interval_ns;
             next_drain = now + drain_ns;
-        } else if (now >= next_drain) {
-            collection_drain();
-            collection_open_early(false);
-            next_drain = now + drain_ns;
         }
         if (request == 0 && now >= next)
             log_follow_stderr();
@@ -159,13 +163,19 @@ static void run(void)
             if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
                 collection_sample_waits(request == 0 && !is_closed && now < other_due);
         }
+        if (request == 0 && now >= next_drain) { /* after these samples, which are not to be late */
+            collection_drain();
+            collection_open_early(false);
+            next_drain = now + drain_ns;
+        }
         collector_lock_release();
         if (request != 0 && switch_is_on() && !is_parked)
             worker_done();
     }
 }
 
-/* Return the drain period, short enough for the rings to hold the samples in between: some 50 per thread. */
+/* Return the drain period, short enough for the rings to hold the samples in between: some 50 per thread, twice as many
+ * if the drain waits for the samples of waits. */
 static uint64_t drain_period_ns(const struct config *config)
 {
     uint64_t period = 50u * (1000000000u / config->rate_hz);
