@@ -141,21 +141,38 @@ static long move(const char *temporary, const char *path, bool keep)
     return error;
 }
 
+void output_begin(struct output_draft *draft, const char *path)
+{
+    draft->fd = create_temporary(path, draft->temporary);
+    draft->error = draft->fd < 0 ? draft->fd : 0;
+}
+
+void output_add(struct output_draft *draft, const struct buffer *data)
+{
+    if (draft->error == 0)
+        draft->error = data->failed ? -ENOMEM : write_all(draft->fd, data);
+}
+
+long output_end(struct output_draft *draft, const char *path, bool keep)
+{
+    if (draft->fd < 0)
+        return draft->error;
+    sys_close(draft->fd);
+    if (draft->error == 0)
+        draft->error = move(draft->temporary, path, keep);
+    if (draft->error != 0)
+        sys_unlink(draft->temporary);
+    return draft->error;
+}
+
 long output_write_file(const char *path, const struct buffer *data, bool keep)
 {
-    char temporary[PATH_MAX];
+    struct output_draft draft;
     if (data->failed)
         return -ENOMEM;
-    int fd = create_temporary(path, temporary);
-    if (fd < 0)
-        return fd;
-    long error = write_all(fd, data);
-    sys_close(fd);
-    if (error == 0)
-        error = move(temporary, path, keep);
-    if (error != 0)
-        sys_unlink(temporary);
-    return error;
+    output_begin(&draft, path);
+    output_add(&draft, data);
+    return output_end(&draft, path, keep);
 }
 
 long output_try_file(const char *path)

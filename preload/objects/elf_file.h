@@ -89,7 +89,9 @@ bool object_file_open(struct elf_file *elf, const struct object_file *file);
  * here. */
 const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf);
 
-/* Append the replacement of its contents: the same number of bytes. */
-void unwind_sizes_put(struct buffer *out, const struct elf_file *elf);
+#define UNWIND_SIZES_HEAD 12 /* bytes before its entries */
+
+/* Replace the positions in some of its entries by sizes. `records`: the contents of .eh_frame. */
+void unwind_sizes_replace(uint8_t *entries, size_t bytes, const struct elf_file *elf, const uint8_t *records);
 
 #endif

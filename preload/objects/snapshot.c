@@ -17,6 +17,8 @@
 #define MOST_CODE_BYTES ((uint64_t)8 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
 #define MOST_NAMES 16 /* descriptors of the interval thread that stay open */
+/* What is copied at a time: a page of fresh memory takes longer than to read and write its contents. */
+#define PIECE_BYTES ((size_t)64 << 10)
 
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
@@ -51,20 +53,16 @@ static bool is_code(const struct elf_file *elf, const Elf64_Shdr *section)
            (section->sh_type == SHT_RELA && (section->sh_flags & SHF_ALLOC));
 }
 
-/* Return whether the section is an unwind table, replaced by function sizes. */
-static bool is_replaced(const struct elf_file *elf, const Elf64_Shdr *section)
-{
-    return strcmp(elf_section_name(elf, section), ".eh_frame") == 0 && unwind_sizes_section(elf) != NULL;
-}
-
 /* What is kept beside symbols. */
 struct parts {
     bool debug, code;
+    const Elf64_Shdr *sizes; /* the section that gets function sizes and replaces .eh_frame; or NULL */
 };
 
 static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, struct parts with)
 {
-    return section->sh_type != SHT_NOBITS && section->sh_size > 0 && !is_replaced(elf, section) &&
+    bool is_replaced = with.sizes != NULL && strcmp(elf_section_name(elf, section), ".eh_frame") == 0;
+    return section->sh_type != SHT_NOBITS && section->sh_size > 0 && !is_replaced &&
            (is_symbols(elf, section) || (with.debug && is_debug(elf, section)) || (with.code && is_code(elf, section)));
 }
 
@@ -95,52 +93,104 @@ static bool fits(const struct elf_file *elf, bool (*is_part)(const struct elf_fi
     return true;
 }
 
-static void put_section(struct buffer *out, const struct elf_file *elf, const Elf64_Shdr *section)
+/* A copy that is being written. */
+struct copy {
+    struct output_draft draft;
+    struct buffer piece;
+    const struct elf_file *elf;
+};
+
+static void flush(struct copy *copy)
 {
-    if (!buffer_reserve(out, section->sh_size))
-        return;
-    if (!elf_read(elf, out->data + out->length, section->sh_size, section->sh_offset))
-        out->failed = true;
-    out->length += section->sh_size;
+    output_add(&copy->draft, &copy->piece);
+    copy->piece.length = 0;
 }
 
-/* Append the file: header, program headers and section headers, whose sizes are fixed, then the contents that are
- * kept. */
-static void put_file(struct buffer *out, const struct elf_file *elf, bool with_code)
+static void put_bytes(struct copy *copy, const void *bytes, size_t length)
 {
-    const struct parts with = {.debug = fits(elf, is_debug, MOST_DEBUG_BYTES),
-                               .code = with_code && fits(elf, is_code, MOST_CODE_BYTES)};
-    const Elf64_Shdr *sizes = unwind_sizes_section(elf);
-    out->failed = !is_sound(elf, with);
+    if (copy->piece.length + length > PIECE_BYTES)
+        flush(copy);
+    buffer_bytes(&copy->piece, bytes, length);
+}
+
+/* Copy a section from `skip` on. `records`: of the entries that get sizes, or NULL. */
+static void put_section(struct copy *copy, const Elf64_Shdr *section, uint64_t skip, const uint8_t *records)
+{
+    struct buffer *piece = &copy->piece;
+    for (uint64_t at = skip, size; at < section->sh_size && !piece->failed; at += size) {
+        uint64_t left = section->sh_size - at, room = (PIECE_BYTES - piece->length) & ~(uint64_t)7;
+        size = left < room ? left : room;
+        uint8_t *into = buffer_reserve(piece, size) ? piece->data + piece->length : NULL;
+        if (into == NULL || !elf_read(copy->elf, into, size, section->sh_offset + at))
+            piece->failed = true;
+        else if (records != NULL)
+            unwind_sizes_replace(into, size, copy->elf, records);
+        piece->length += size;
+        if (size < left)
+            flush(copy);
+    }
+}
+
+static void put_sizes(struct copy *copy, const Elf64_Shdr *section, const uint8_t *records)
+{
+    uint8_t head[UNWIND_SIZES_HEAD];
+    if (!elf_read(copy->elf, head, sizeof head, section->sh_offset))
+        copy->piece.failed = true;
+    put_bytes(copy, head, sizeof head);
+    put_section(copy, section, sizeof head, records);
+}
+
+/* Put the header, program headers and section headers, whose sizes are fixed. */
+static void put_headers(struct copy *copy, struct parts with)
+{
+    const struct elf_file *elf = copy->elf;
     Elf64_Ehdr header = elf->header;
     header.e_phoff = sizeof header;
     header.e_shoff = sizeof header + elf->segment_count * sizeof(Elf64_Phdr);
     uint64_t at = header.e_shoff + elf->section_count * sizeof(Elf64_Shdr);
-    buffer_bytes(out, &header, sizeof header);
-    buffer_bytes(out, elf->segments, elf->segment_count * sizeof(Elf64_Phdr));
+    put_bytes(copy, &header, sizeof header);
+    put_bytes(copy, elf->segments, elf->segment_count * sizeof(Elf64_Phdr));
     for (size_t i = 0; i < elf->section_count; i++) {
         Elf64_Shdr section = elf->sections[i];
         if (is_kept(elf, &section, with)) {
-            if (&elf->sections[i] == sizes)
+            if (&elf->sections[i] == with.sizes)
                 section.sh_type = SHT_UNWIND_SIZES;
             section.sh_offset = at;
             at += section.sh_size;
         } else if (section.sh_type != SHT_NULL) {
             section.sh_type = SHT_NOBITS;
         }
-        buffer_bytes(out, &section, sizeof section);
+        put_bytes(copy, &section, sizeof section);
     }
-    if (!buffer_reserve(out, at - out->length)) /* at once: growing would copy megabytes */
-        return;
+}
+
+/* Return whether the records of .eh_frame are those in memory with which the module is unwound. */
+static bool has_records(const struct elf_file *elf, const struct cfi_table *cfi)
+{
+    const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
+    return frames != NULL && cfi->frames != NULL && cfi->address == frames->sh_addr && cfi->size >= frames->sh_size;
+}
+
+/* Put the headers, then the contents that are kept. */
+static void put_file(struct copy *copy, const struct module *module)
+{
+    const struct elf_file *elf = copy->elf;
+    /* The program itself is the one that is built again in place. */
+    const struct parts with = {.debug = fits(elf, is_debug, MOST_DEBUG_BYTES),
+                               .code = module->id == 0 && fits(elf, is_code, MOST_CODE_BYTES),
+                               .sizes = has_records(elf, &module->cfi) ? unwind_sizes_section(elf) : NULL};
+    copy->piece.failed = !is_sound(elf, with);
+    put_headers(copy, with);
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
         if (!is_kept(elf, section, with))
             continue;
-        if (section == sizes)
-            unwind_sizes_put(out, elf);
+        if (section == with.sizes)
+            put_sizes(copy, section, module->cfi.frames);
         else
-            put_section(out, elf, section);
+            put_section(copy, section, 0, NULL);
     }
+    flush(copy);
 }
 
 static void append_hash(char *name, size_t at, uint64_t hash)
@@ -207,19 +257,18 @@ static bool open_module(struct elf_file *elf, const struct module *module)
 
 static void write_symbols(const char *folder, const char *path, const struct module *module)
 {
-    struct buffer file = {0};
     struct elf_file elf;
+    struct copy copy = {.elf = &elf};
     if (!open_module(&elf, module))
         return;
-    elf.is_in_place = module->id == 0 && module->pid == 0;
-    elf.base = module->base;
-    put_file(&file, &elf, module->id == 0); /* which is the one that is built again in place */
-    elf_close(&elf);
     sys_mkdir(folder, 0777);
-    long error = output_write_file(path, &file, true);
+    output_begin(&copy.draft, path);
+    put_file(&copy, module);
+    long error = output_end(&copy.draft, path, true);
     if (error != 0 && error != -EEXIST)
         log_debug("no copy of the symbols", path);
-    buffer_free(&file);
+    elf_close(&elf);
+    buffer_free(&copy.piece);
 }
 
 void snapshot_write(const char *directory, const struct module *module)

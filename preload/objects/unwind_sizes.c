@@ -5,8 +5,6 @@
 
 #include "sys.h"
 
-#define HEAD 12 /* bytes of .eh_frame_hdr before its entries */
-
 /* An entry of .eh_frame_hdr: distances from the section's beginning. */
 struct entry {
     int32_t low, record;
@@ -32,7 +30,7 @@ const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf)
     const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
     const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
     bool is_there = header != NULL && frames != NULL && header->sh_type != SHT_NOBITS &&
-                    frames->sh_type != SHT_NOBITS && header->sh_size >= HEAD && is_usual(elf, header);
+                    frames->sh_type != SHT_NOBITS && header->sh_size >= UNWIND_SIZES_HEAD && is_usual(elf, header);
     return is_there ? header : NULL;
 }
 
@@ -47,31 +45,14 @@ static uint32_t size_of(const struct entry *entry, uint64_t header, const Elf64_
     return low == header + (uint64_t)(int64_t)entry->low ? record.size : 0;
 }
 
-/* Put each function's size in place of its record's position. */
-static void put_sizes(uint8_t *table, const Elf64_Shdr *header, const Elf64_Shdr *frames, const uint8_t *records)
-{
-    for (uint64_t at = HEAD; header->sh_size - at >= sizeof(struct entry); at += sizeof(struct entry)) {
-        struct entry entry;
-        memcpy(&entry, table + at, sizeof entry);
-        uint32_t size = size_of(&entry, header->sh_addr, frames, records);
-        memcpy(table + at + offsetof(struct entry, record), &size, sizeof size);
-    }
-}
-
-void unwind_sizes_put(struct buffer *out, const struct elf_file *elf)
+void unwind_sizes_replace(uint8_t *entries, size_t bytes, const struct elf_file *elf, const uint8_t *records)
 {
     const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
     const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
-    const uint8_t *there = elf_in_place(elf, frames->sh_addr, frames->sh_size);
-    uint8_t *copy = there == NULL ? elf_load(elf, frames->sh_offset, frames->sh_size) : NULL;
-    const uint8_t *records = there != NULL ? there : copy;
-    bool is_read = records != NULL && buffer_reserve(out, header->sh_size) &&
-                   elf_read(elf, out->data + out->length, header->sh_size, header->sh_offset);
-    if (is_read) {
-        put_sizes(out->data + out->length, header, frames, records);
-        out->length += header->sh_size;
+    for (size_t at = 0; bytes - at >= sizeof(struct entry); at += sizeof(struct entry)) {
+        struct entry entry;
+        memcpy(&entry, entries + at, sizeof entry);
+        uint32_t size = size_of(&entry, header->sh_addr, frames, records);
+        memcpy(entries + at + offsetof(struct entry, record), &size, sizeof size);
     }
-    out->failed = out->failed || !is_read;
-    if (copy != NULL)
-        sys_free(copy, frames->sh_size + 1);
 }

@@ -42,8 +42,18 @@ long output_append(struct output *output, const struct buffer *data);
 /* Cut the file back to `length` bytes. Returns 0 or negative errno. */
 long output_cut(struct output *output, uint64_t length);
 
-/* Write a complete file, first under a temporary name, then renamed. An existing one is kept if `keep` (-EEXIST).
- * Returns 0 or negative errno. */
+/* A complete file is written in pieces, first under a temporary name, then renamed. An existing one is kept if `keep`
+ * (-EEXIST). output_end must follow output_begin; it returns 0, or the first error as negative errno. */
+struct output_draft {
+    char temporary[PATH_MAX];
+    int fd;
+    long error;
+};
+void output_begin(struct output_draft *draft, const char *path);
+void output_add(struct output_draft *draft, const struct buffer *data);
+long output_end(struct output_draft *draft, const char *path, bool keep);
+
+/* Write it in one piece. */
 long output_write_file(const char *path, const struct buffer *data, bool keep);
 
 /* Return the error that writing the file would have, as far as it can be determined in advance: 0 or negative errno. */
