@@ -34,6 +34,12 @@ static inline int64_t readable(const FILE *stream)
     return stream->_IO_read_end - stream->_IO_read_ptr;
 }
 
+/* Return whether there are any: two instructions fewer. */
+static inline bool is_readable(const FILE *stream)
+{
+    return stream->_IO_read_ptr < stream->_IO_read_end;
+}
+
 /* Bytes in the buffer that the program has not read, that are not written to the file, and that are free. */
 static inline int64_t unread(const FILE *stream)
 {
@@ -49,6 +55,11 @@ static inline int64_t pending(const FILE *stream)
 static inline int64_t room(const FILE *stream)
 {
     return stream->_IO_write_end - stream->_IO_write_ptr;
+}
+
+static inline bool has_room(const FILE *stream)
+{
+    return stream->_IO_write_ptr < stream->_IO_write_end;
 }
 
 /* Define a pointer to the next definition, which the first call sets. NEXT would test whether it is known, and need a
@@ -141,7 +152,7 @@ READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FIL
     }                                                                                                                  \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
-        return readable(stream) > 0 ? HOT(name) arguments : name##_from_file arguments;                                \
+        return is_readable(stream) ? HOT(name) arguments : name##_from_file arguments;                                 \
     }
 
 READ_CHARACTER(fgetc, stream, (FILE * stream), (stream))
@@ -208,7 +219,7 @@ WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, v
     }                                                                                                                  \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
-        return room(stream) > 0 ? HOT(name) arguments : name##_to_file arguments;                                      \
+        return has_room(stream) ? HOT(name) arguments : name##_to_file arguments;                                      \
     }
 
 WRITE_CHARACTER(fputc, stream, (int character, FILE *stream), (character, stream))
