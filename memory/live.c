@@ -19,8 +19,10 @@ _Alignas(65536) uint16_t live_pages[LIVE_PAGES];
 
 /* An address has two buckets. Entries are apart: the same address is freed many times before an interval is written. */
 static struct table {
-    uintptr_t keys[SLOTS];
-    uint32_t places[SLOTS]; /* the entries of the keys */
+    struct bucket {
+        uintptr_t keys[BUCKET_SLOTS];
+        uint32_t places[BUCKET_SLOTS]; /* the entries of the keys */
+    } buckets[BUCKETS];
     uint8_t is_used[SLOTS]; /* of entries */
     struct entry {
         uint64_t id, freed_ns;
@@ -32,10 +34,10 @@ static uint32_t freed = LIVE_NONE; /* the newest */
 static uint32_t next_entry;
 static uint64_t count;
 
-static uint32_t bucket_of(uintptr_t address, int choice)
+static struct bucket *bucket_of(uintptr_t address, int choice)
 {
     uint64_t hash = (address >> 4) * (choice == 0 ? 0x9e3779b97f4a7c15u : 0xc2b2ae3d27d4eb4fu);
-    return (uint32_t)(hash >> 49) * BUCKET_SLOTS;
+    return &table->buckets[hash >> 49];
 }
 
 static void count_page(uintptr_t address, int more)
@@ -49,12 +51,21 @@ void live_mark(const void *from, size_t bytes)
         count_page((uintptr_t)from + at, 1);
 }
 
-static uint32_t free_slots(uint32_t bucket)
+static uint32_t free_slots(const struct bucket *bucket)
 {
     uint32_t free = 0;
     for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-        free += __atomic_load_n(&table->keys[bucket + i], __ATOMIC_RELAXED) == KEY_NONE;
+        free += __atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED) == KEY_NONE;
     return free;
+}
+
+/* Return the bucket for a new address: the emptier one, once the first is half full. Most tables never are, and touch
+ * half as much memory. */
+static struct bucket *choose_bucket(uintptr_t address)
+{
+    struct bucket *first = bucket_of(address, 0), *second = bucket_of(address, 1);
+    uint32_t free = free_slots(first);
+    return free > BUCKET_SLOTS / 2 || free >= free_slots(second) ? first : second;
 }
 
 static uint32_t acquire_entry(void)
@@ -77,17 +88,16 @@ static void release_entry(uint32_t entry)
 bool live_put_back(uint32_t entry, const void *block)
 {
     uintptr_t address = (uintptr_t)block;
-    uint32_t first = bucket_of(address, 0), second = bucket_of(address, 1);
-    uint32_t bucket = free_slots(second) > free_slots(first) ? second : first;
-    for (uint32_t slot = bucket; slot < bucket + BUCKET_SLOTS; slot++) {
+    struct bucket *bucket = choose_bucket(address);
+    for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
         uintptr_t none = KEY_NONE;
-        if (!__atomic_compare_exchange_n(&table->keys[slot], &none, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
+        if (!__atomic_compare_exchange_n(&bucket->keys[slot], &none, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED))
             continue;
-        __atomic_store_n(&table->places[slot], entry, __ATOMIC_RELAXED);
+        __atomic_store_n(&bucket->places[slot], entry, __ATOMIC_RELAXED);
         count_page(address, 1);
         __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&table->keys[slot], address, __ATOMIC_RELEASE);
+        __atomic_store_n(&bucket->keys[slot], address, __ATOMIC_RELEASE);
         return true;
     }
     return false;
@@ -109,17 +119,17 @@ uint32_t live_take(const void *block)
 {
     uintptr_t address = (uintptr_t)block;
     for (int choice = 0; table != NULL && address > KEY_TAKEN && choice < 2; choice++) {
-        uint32_t bucket = bucket_of(address, choice);
-        for (uint32_t slot = bucket; slot < bucket + BUCKET_SLOTS; slot++) {
+        struct bucket *bucket = bucket_of(address, choice);
+        for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
             uintptr_t key = address;
-            if (__atomic_load_n(&table->keys[slot], __ATOMIC_RELAXED) != address ||
-                !__atomic_compare_exchange_n(&table->keys[slot], &key, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
+            if (__atomic_load_n(&bucket->keys[slot], __ATOMIC_RELAXED) != address ||
+                !__atomic_compare_exchange_n(&bucket->keys[slot], &key, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
                                              __ATOMIC_RELAXED))
                 continue;
-            uint32_t entry = __atomic_load_n(&table->places[slot], __ATOMIC_RELAXED);
+            uint32_t entry = __atomic_load_n(&bucket->places[slot], __ATOMIC_RELAXED);
             count_page(address, -1);
             __atomic_fetch_sub(&count, 1, __ATOMIC_RELAXED);
-            __atomic_store_n(&table->keys[slot], KEY_NONE, __ATOMIC_RELEASE);
+            __atomic_store_n(&bucket->keys[slot], KEY_NONE, __ATOMIC_RELEASE);
             return entry;
         }
     }
