@@ -19,13 +19,26 @@ static uint64_t hash_of(const void *key, size_t size)
     return hash;
 }
 
+/* Keys are whole words, as for the hash. */
+static bool is_equal(const void *one, const void *other, size_t size)
+{
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t words[2];
+        memcpy(&words[0], (const uint8_t *)one + at, 8);
+        memcpy(&words[1], (const uint8_t *)other + at, 8);
+        if (words[0] != words[1])
+            return false;
+    }
+    return true;
+}
+
 /* Return the slot of the key, or the free one for it. */
 static uint32_t *find_slot(const struct table *table, const void *key)
 {
     size_t mask = 2 * table->capacity - 1;
     for (size_t i = hash_of(key, table->key_size) & mask;; i = (i + 1) & mask) {
         uint32_t *slot = &table->slots[i];
-        if (*slot == 0 || memcmp(table_record(table, *slot - 1), key, table->key_size) == 0)
+        if (*slot == 0 || is_equal(table_record(table, *slot - 1), key, table->key_size))
             return slot;
     }
 }

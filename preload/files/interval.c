@@ -61,15 +61,25 @@ const struct module *interval_resolve(uint64_t pc, uint64_t *address)
     return range->module;
 }
 
-/* Return the node below `parent`, or `parent` if there is no room for another. */
-static uint32_t add_node(struct interval *interval, uint32_t parent, uint32_t module, uint64_t address)
+static bool is_node(const struct interval *interval, uint32_t node, const struct path_node *key)
+{
+    const struct path_node *one = node != 0 ? table_record(&interval->paths, node - 1) : NULL;
+    return one != NULL && one->address == key->address && one->parent == key->parent && one->module == key->module;
+}
+
+/* Return the node below `parent`, which is `*depth` nodes below the root, or `parent` if there is no room for another.
+ * Paths often begin as the one before. */
+static uint32_t add_node(struct interval *interval, uint32_t parent, uint32_t module, uint64_t address, size_t *depth)
 {
     struct path_node key = {.address = address, .parent = parent, .module = module};
+    uint32_t *last = &interval->last_path[(*depth)++];
+    if (is_node(interval, *last, &key))
+        return *last;
     bool full = interval->paths.count >= MOST_NODES;
     const uint8_t *record = full ? table_find(&interval->paths, &key) : table_add(&interval->paths, &key, NULL);
     if (record == NULL)
         return parent;
-    return (uint32_t)((size_t)(record - interval->paths.records) / sizeof key) + 1;
+    return *last = (uint32_t)((size_t)(record - interval->paths.records) / sizeof key) + 1;
 }
 
 static const struct path_limit *limit_of(const struct interval *interval)
@@ -100,18 +110,19 @@ static uint32_t add_path(struct interval *interval, const uint16_t *functions, c
     bool shortened = inner + outer < count || interval->paths.count >= MOST_NODES;
     bool elided = inner + outer < count || (sample->flags & SAMPLE_ELIDED) != 0;
     uint32_t node = 0;
+    size_t depth = 0;
     interval->shortened += shortened;
     if (count > 0 && (sample->flags & SAMPLE_BROKEN) != 0)
-        node = add_node(interval, node, NODE_BROKEN, 0);
+        node = add_node(interval, node, NODE_BROKEN, 0, &depth);
     for (size_t i = count; i-- > 0;) {
         uint64_t address;
         if (i >= inner && i < count - outer)
             continue;
         if (elided && i + 1 == inner)
-            node = add_node(interval, node, NODE_ELIDED, 0);
+            node = add_node(interval, node, NODE_ELIDED, 0, &depth);
         const struct module *module = resolve_frame(functions, sample->frames[i], &address);
         if (module != NULL)
-            node = add_node(interval, node, module->id, address);
+            node = add_node(interval, node, module->id, address, &depth);
     }
     return node;
 }

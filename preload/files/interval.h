@@ -53,8 +53,9 @@ struct interval {
     uint32_t number;
     struct table paths; /* of the whole run: path_node, record i is node i + 1; bounded, see interval.c */
     size_t paths_written;
-    struct table blocks; /* struct block */
-    struct table calls;  /* struct call */
+    uint32_t last_path[INNER_FRAMES + OUTER_FRAMES + 2]; /* the nodes of a path, outermost first; 0: none */
+    struct table blocks;                                 /* struct block */
+    struct table calls;                                  /* struct call */
     struct interval_sample *samples;
     struct interval_sample *spare; /* for sorting */
     size_t sample_count, sample_capacity;
