@@ -194,7 +194,7 @@ LEAST_WIDTH = 40
 
 
 def folded(line: str, width: int, first: str = "", indent: str = "") -> list[str]:
-    """Wrap a sentence at spaces, never between a number and its unit.
+    """Wrap a sentence at spaces, never in a path, nor between a number and its unit.
 
     `first` begins the first line, `indent` all others.
     """
@@ -204,5 +204,6 @@ def folded(line: str, width: int, first: str = "", indent: str = "") -> list[str
         initial_indent=first,
         subsequent_indent=indent,
         break_on_hyphens=False,
+        break_long_words=False,
     )
     return [one.replace("\u00a0", " ") for one in lines]

@@ -23,6 +23,11 @@ from incprof.systems.io.read import OPERATIONS, READ, READS, WRITES, WRITTEN, Ca
 
 # Below this share, bytes of rows of several phases are not worth a word.
 WORTH = 0.01
+# Storage has no less than this of a file.
+PAGE_B = 4096
+# Each call makes up to two more pages dirty than its bytes fill. More are those of mapped files, or large pages of the
+# kernel's cache, which counts the whole of one for each write to it.
+MOST_DIRTY_B = 2 * PAGE_B
 # Bytes from or to storage without a call, from which they are worth one: the division of rows leaves some everywhere.
 MAPPED_B = 1e6
 # The part of a phase's time from which the time in calls is mentioned, and of transfers from which small ones are.
@@ -246,13 +251,19 @@ def sentence(one: PhaseIo) -> str | None:
     """Return what a phase reads and writes; None if it does neither."""
     parts = [
         _part("reads", one.read_b, one.reads, one.seconds, one.from_storage_b, "from storage"),
-        _part("writes", one.written_b, one.writes, one.seconds, one.to_storage_b, "to storage"),
+        _part("writes", one.written_b, one.writes, one.seconds, one.to_storage_b, _destination(one)),
     ]
     clauses = [part for part in parts if part]
     if not clauses:
         return None
     remark = f"; {percent(one.divided)} of it divided among phases of the same interval" if one.divided >= WORTH else ""
     return " and ".join(clauses) + remark
+
+
+def _destination(one: PhaseIo) -> str:
+    """Return where the bytes go of the pages that a phase made dirty."""
+    by_calls = not round(one.writes) or one.to_storage_b <= one.written_b + MOST_DIRTY_B * one.writes
+    return "to storage" if by_calls else "in pages made dirty"
 
 
 def _part(verb: str, amount: float, calls: float, seconds: float, storage: float, where: str) -> str:
@@ -262,7 +273,7 @@ def _part(verb: str, amount: float, calls: float, seconds: float, storage: float
         return f"{verb} {decimal_size(storage)} {where}, by mapped files" if storage >= MAPPED_B else ""
     each = f" of {decimal_size(round(amount / calls))}" if number > 1 else ""
     speed = f" ({decimal_size(round(amount / seconds))}/s)" if seconds > 0 and amount >= seconds else ""
-    stored = f", {decimal_size(storage)} {where}" if storage >= 1 else ""
+    stored = f", {decimal_size(round(storage))} {where}" if storage >= PAGE_B else ""
     return f"{verb} {decimal_size(round(amount))} in {count(number, 'call')}{each}{speed}{stored}"
 
 

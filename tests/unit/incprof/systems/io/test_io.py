@@ -184,6 +184,13 @@ def test_sentences() -> None:
     )
     assert one(from_storage_b=5e7) == "reads 50 MB from storage, by mapped files"
     assert one(to_storage_b=500) is None
+    assert one(written_b=20e3, writes=2, to_storage_b=24e3) == (
+        "writes 20 kB in 2 calls of 10 kB (10 kB/s), 24 kB to storage"
+    )
+    assert one(written_b=20e3, writes=2, to_storage_b=3e6) == (
+        "writes 20 kB in 2 calls of 10 kB (10 kB/s), 3 MB in pages made dirty"
+    )
+    assert one(read_b=100, reads=1, from_storage_b=51.2) == "reads 100 B in 1 call (50 B/s)"
 
 
 def test_notes() -> None:
