@@ -115,7 +115,7 @@ class Bench:
             raise Failed(f"{Path(words[0]).name}: {error.strerror}") from None
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            errors = [line for line in lines if "error" in line.lower()]
+            errors = [line for line in lines if "error:" in line]
             raise Failed(f"failed: {(errors or lines)[-1][:100]}")
         return truth_of(done.stdout, done.stderr)
 

@@ -7,7 +7,6 @@
 
 #include "cupti.h"
 #include "environment.h"
-#include "gpu.h"
 
 #define MOST_PATH 4096
 #define FLAGS (RTLD_NOW | RTLD_LOCAL)
@@ -74,19 +73,6 @@ static void *open_library(void)
 
 bool cupti_find(struct cupti *cupti)
 {
-    static const char *const functions[] = {"Subscribe",
-                                            "Unsubscribe",
-                                            "EnableCallback",
-                                            "ActivityEnable",
-                                            "ActivityRegisterCallbacks",
-                                            "ActivityGetNextRecord",
-                                            "ActivityFlushAll",
-                                            "GetTimestamp",
-                                            "GetVersion",
-                                            "ActivityRegisterTimestampCallback",
-                                            "ActivityGetNumDroppedRecords",
-                                            "GetResultString",
-                                            NULL};
-    _Static_assert(sizeof *cupti == (sizeof functions / sizeof *functions - 1) * sizeof(void *), "a name for each");
-    return find_functions(open_library(), "cupti", functions, 9, cupti);
+    static const char *const functions[] = {CUPTI_FUNCTIONS(TABLE_NAME) NULL};
+    return find_functions(open_library(), functions, CUPTI_NEEDED, cupti);
 }

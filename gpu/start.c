@@ -47,15 +47,11 @@ void gpu_refuse(enum gpu_state state, const char *why, const char *advice)
         log_warn(line, advice);
 }
 
-bool find_functions(void *library, const char *prefix, const char *const *names, size_t needed, void *table)
+bool find_functions(void *library, const char *const *names, size_t needed, void *table)
 {
-    char name[96];
     bool has_all = library != NULL;
     for (size_t i = 0; library != NULL && names[i] != NULL; i++) {
-        name[0] = '\0';
-        text_append(name, sizeof name, prefix);
-        text_append(name, sizeof name, names[i]);
-        void *function = dlsym(library, name);
+        void *function = dlsym(library, names[i]);
         memcpy((char *)table + i * sizeof function, &function, sizeof function);
         has_all &= function != NULL || i >= needed;
     }

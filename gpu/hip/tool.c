@@ -24,23 +24,10 @@ static void finalize(void *data)
 /* Find the functions in the library that holds an address: rocprofiler-sdk, which may be loaded for itself only. */
 static bool find(void *address)
 {
-    static const char *const names[] = {"create_context",
-                                        "create_buffer",
-                                        "configure_buffer_tracing_service",
-                                        "configure_callback_tracing_service",
-                                        "configure_external_correlation_id_request_service",
-                                        "iterate_buffer_tracing_kind_operations",
-                                        "query_buffer_tracing_kind_operation_name",
-                                        "query_available_agents",
-                                        "start_context",
-                                        "flush_buffer",
-                                        "get_timestamp",
-                                        NULL};
-    const size_t count = sizeof names / sizeof *names - 1;
-    _Static_assert(sizeof rocprofiler == sizeof names - sizeof *names, "a name for each function");
+    static const char *const names[] = {ROCPROFILER_FUNCTIONS(TABLE_NAME) NULL};
     Dl_info about;
     void *library = dladdr(address, &about) != 0 ? dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    return find_functions(library, "rocprofiler_", names, count, &rocprofiler);
+    return find_functions(library, names, sizeof names / sizeof *names - 1, &rocprofiler);
 }
 
 static bool begin(void)

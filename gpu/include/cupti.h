@@ -4,9 +4,7 @@
 #ifndef GPU_CUPTI_H
 #define GPU_CUPTI_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gpu.h"
 
 enum {
     CUPTI_OK = 0,
@@ -68,20 +66,23 @@ typedef void cupti_callback(void *user, int domain, uint32_t function, const voi
 typedef void cupti_requested(uint8_t **buffer, size_t *size, size_t *most_records);
 typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 
-/* CUPTI's functions; those after `get_version` may be missing. */
+/* CUPTI's functions; those after the version's may be missing. */
+#define CUPTI_NEEDED 9
+#define CUPTI_FUNCTIONS(F)                                                                                             \
+    F(subscribe, "cuptiSubscribe", void **subscriber, cupti_callback *callback, void *user)                            \
+    F(unsubscribe, "cuptiUnsubscribe", void *subscriber)                                                               \
+    F(enable_callback, "cuptiEnableCallback", uint32_t enable, void *subscriber, int domain, uint32_t function)        \
+    F(enable, "cuptiActivityEnable", int kind)                                                                         \
+    F(register_callbacks, "cuptiActivityRegisterCallbacks", cupti_requested *requested, cupti_completed *completed)    \
+    F(next_record, "cuptiActivityGetNextRecord", uint8_t *buffer, size_t valid, void **record)                         \
+    F(flush, "cuptiActivityFlushAll", uint32_t flag)                                                                   \
+    F(timestamp, "cuptiGetTimestamp", uint64_t *ns)                                                                    \
+    F(get_version, "cuptiGetVersion", uint32_t *version)                                                               \
+    F(register_timestamp, "cuptiActivityRegisterTimestampCallback", uint64_t (*clock)(void))                           \
+    F(dropped, "cuptiActivityGetNumDroppedRecords", void *context, uint32_t stream, size_t *count)                     \
+    F(result_name, "cuptiGetResultString", int result, const char **name)
 struct cupti {
-    int (*subscribe)(void **subscriber, cupti_callback *callback, void *user);
-    int (*unsubscribe)(void *subscriber);
-    int (*enable_callback)(uint32_t enable, void *subscriber, int domain, uint32_t function);
-    int (*enable)(int kind);
-    int (*register_callbacks)(cupti_requested *requested, cupti_completed *completed);
-    int (*next_record)(uint8_t *buffer, size_t valid, void **record);
-    int (*flush)(uint32_t flag);
-    int (*timestamp)(uint64_t *ns);
-    int (*get_version)(uint32_t *version);
-    int (*register_timestamp)(uint64_t (*clock)(void));
-    int (*dropped)(void *context, uint32_t stream, size_t *count);
-    int (*result_name)(int result, const char **name);
+    CUPTI_FUNCTIONS(TABLE_FIELD)
 };
 
 /* Load libcupti from where the program's CUDA is, and find its functions; false: there is none, or functions are

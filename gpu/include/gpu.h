@@ -202,6 +202,9 @@ bool gpu_start(const char *library, enum gpu_interface interface);
 void gpu_refuse(enum gpu_state state, const char *why, const char *advice);
 /* Find functions by their names, which end with NULL, and put them into a table; false: there is no library, or one of
  * the first `needed` is missing. */
-bool find_functions(void *library, const char *prefix, const char *const *names, size_t needed, void *table);
+bool find_functions(void *library, const char *const *names, size_t needed, void *table);
+/* Such a table is a list of F(field, name, parameters); all functions return an int. */
+#define TABLE_FIELD(field, name, ...) int (*field)(__VA_ARGS__);
+#define TABLE_NAME(field, name, ...) name,
 
 #endif

@@ -118,13 +118,13 @@ enum {
     F(59, cl_int, clEnqueueNDRangeKernel,                                                                              \
       (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,       \
        const size_t *local, EVENTS),                                                                                   \
-      (queue, kernel, dimensions, offset, global, local), ((struct work){.kernel = kernel, .kind = SUM_KERNEL}), 0)    \
-    F(60, cl_int, clEnqueueTask, (cl_command_queue queue, cl_kernel kernel, EVENTS), (queue, kernel),                  \
-      ((struct work){.kernel = kernel, .kind = SUM_KERNEL}), 0)                                                        \
+      (queue, kernel, dimensions, offset, global, local), launch(kernel), 0)                                           \
+    F(60, cl_int, clEnqueueTask, (cl_command_queue queue, cl_kernel kernel, EVENTS), (queue, kernel), launch(kernel),  \
+      0)                                                                                                               \
     F(61, cl_int, clEnqueueNativeKernel,                                                                               \
       (cl_command_queue queue, void (*function)(void *), void *words, size_t bytes, cl_uint objects,                   \
        const cl_mem *list, const void **places, EVENTS),                                                               \
-      (queue, function, words, bytes, objects, list, places), ((struct work){.kind = SUM_KERNEL}), 0)                  \
+      (queue, function, words, bytes, objects, list, places), launch(NULL), 0)                                         \
     F(86, cl_int, clEnqueueReadBufferRect,                                                                             \
       (cl_command_queue queue, cl_mem buffer, cl_bool blocks, const size_t *origin, const size_t *host_origin,         \
        const size_t *region, size_t row_pitch, size_t slice_pitch, size_t host_row_pitch, size_t host_slice_pitch,     \

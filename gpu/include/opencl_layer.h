@@ -24,13 +24,7 @@ struct command {
     struct queue *queue; /* NULL: it is unknown */
     cl_event event;
     uint64_t before_ns, after_ns; /* the call */
-    uint64_t start_ns, end_ns;    /* on the device, by our clock */
-    uint64_t bytes;
-    uint32_t correlation;
-    uint32_t what; /* as in struct sum_key */
-    uint32_t stream;
-    uint16_t kind;
-    uint16_t lane;
+    struct device_work work;
     bool is_profiled, has_times, has_ended;
 };
 

@@ -68,22 +68,27 @@ typedef int rocprofiler_requested(uint64_t thread, struct rocprofiler_id context
 typedef int rocprofiler_agents(int version, const void **agents, size_t count, void *data);
 typedef int rocprofiler_operation(int kind, int32_t operation, void *data);
 
+#define ROCPROFILER_FUNCTIONS(F)                                                                                       \
+    F(create_context, "rocprofiler_create_context", struct rocprofiler_id *context)                                    \
+    F(create_buffer, "rocprofiler_create_buffer", struct rocprofiler_id context, size_t size, size_t watermark,        \
+      int policy, rocprofiler_buffered *callback, void *data, struct rocprofiler_id *buffer)                           \
+    F(trace_to_buffer, "rocprofiler_configure_buffer_tracing_service", struct rocprofiler_id context, int kind,        \
+      const int32_t *operations, size_t count, struct rocprofiler_id buffer)                                           \
+    F(trace_by_callback, "rocprofiler_configure_callback_tracing_service", struct rocprofiler_id context, int kind,    \
+      const int32_t *operations, size_t count, rocprofiler_callback *callback, void *data)                             \
+    F(request_ids, "rocprofiler_configure_external_correlation_id_request_service", struct rocprofiler_id context,     \
+      const int *kinds, size_t count, rocprofiler_requested *callback, void *data)                                     \
+    F(operations, "rocprofiler_iterate_buffer_tracing_kind_operations", int kind, rocprofiler_operation *callback,     \
+      void *data)                                                                                                      \
+    F(operation_name, "rocprofiler_query_buffer_tracing_kind_operation_name", int kind, int32_t operation,             \
+      const char **name, uint64_t *length)                                                                             \
+    F(agents, "rocprofiler_query_available_agents", int version, rocprofiler_agents *callback, size_t agent_size,      \
+      void *data)                                                                                                      \
+    F(start, "rocprofiler_start_context", struct rocprofiler_id context)                                               \
+    F(flush, "rocprofiler_flush_buffer", struct rocprofiler_id buffer)                                                 \
+    F(timestamp, "rocprofiler_get_timestamp", uint64_t *ns)
 struct rocprofiler {
-    int (*create_context)(struct rocprofiler_id *context);
-    int (*create_buffer)(struct rocprofiler_id context, size_t size, size_t watermark, int policy,
-                         rocprofiler_buffered *callback, void *data, struct rocprofiler_id *buffer);
-    int (*trace_to_buffer)(struct rocprofiler_id context, int kind, const int32_t *operations, size_t count,
-                           struct rocprofiler_id buffer);
-    int (*trace_by_callback)(struct rocprofiler_id context, int kind, const int32_t *operations, size_t count,
-                             rocprofiler_callback *callback, void *data);
-    int (*request_ids)(struct rocprofiler_id context, const int *kinds, size_t count, rocprofiler_requested *callback,
-                       void *data);
-    int (*operations)(int kind, rocprofiler_operation *callback, void *data);
-    int (*operation_name)(int kind, int32_t operation, const char **name, uint64_t *length);
-    int (*agents)(int version, rocprofiler_agents *callback, size_t agent_size, void *data);
-    int (*start)(struct rocprofiler_id context);
-    int (*flush)(struct rocprofiler_id buffer);
-    int (*timestamp)(uint64_t *ns);
+    ROCPROFILER_FUNCTIONS(TABLE_FIELD)
 };
 
 /* What rocprofiler_configure returns. */

@@ -52,8 +52,8 @@ static void find_queue(struct command *command)
 {
     command->queue = queue_find(command->handle);
     if (command->queue != NULL) {
-        command->lane = command->queue->lane;
-        command->stream = command->queue->stream;
+        command->work.device = command->queue->lane;
+        command->work.stream = command->queue->stream;
         command->is_profiled = command->queue->is_profiled;
     }
 }
@@ -100,7 +100,7 @@ static cl_ulong profiled(cl_event event, cl_uint name)
 static void read_times(struct command *command)
 {
     uint64_t now_ns = monotonic_ns();
-    unsigned lane = command->lane;
+    unsigned lane = command->work.device;
     cl_ulong start = profiled(command->event, PROFILING_START), end = profiled(command->event, PROFILING_END);
     if (start == 0 || end < start)
         return;
@@ -108,9 +108,10 @@ static void read_times(struct command *command)
         cl_ulong queued = profiled(command->event, PROFILING_QUEUED);
         clock_bound(lane, queued != 0 ? queued : start, command->before_ns, queued != 0 ? command->after_ns : now_ns);
     }
-    command->start_ns = clock_convert(lane, start);
-    command->end_ns = clock_convert(lane, end);
-    command->has_times = command->start_ns + SLACK_NS >= command->before_ns && command->end_ns <= now_ns + SLACK_NS;
+    command->work.start_ns = clock_convert(lane, start);
+    command->work.end_ns = clock_convert(lane, end);
+    command->has_times =
+        command->work.start_ns + SLACK_NS >= command->before_ns && command->work.end_ns <= now_ns + SLACK_NS;
 }
 
 /* Return OPENCL_COMPLETE, more while a command runs, or less if it has failed. */
@@ -155,7 +156,7 @@ static void read_first(uint32_t last, bool waits)
     for (struct command *command = commands + last; command-- > commands;) {
         if (command->queue == NULL)
             adopt(command);
-        if (command->queue != NULL && command->queue->stream == command->stream && !command->queue->is_begun)
+        if (command->queue != NULL && command->queue->stream == command->work.stream && !command->queue->is_begun)
             begin(command->queue, command, waits);
     }
     for (struct command *command = commands; command < commands + last; command++) {
@@ -163,7 +164,7 @@ static void read_first(uint32_t last, bool waits)
         if (queue == NULL || !command->is_profiled) {
             NEXT_CL(clReleaseEvent)(command->event);
             command->has_ended = true;
-        } else if (queue->stream != command->stream) {
+        } else if (queue->stream != command->work.stream) {
             end(command, false);
         } else if (queue->most_running > 0) {
             end(command, queue->is_complete);
@@ -174,21 +175,12 @@ static void read_first(uint32_t last, bool waits)
 
 static void add(const struct command *command)
 {
-    bool is_kernel = command->kind == SUM_KERNEL;
+    bool is_kernel = command->work.kind == SUM_KERNEL;
     gpu_count(&gpu_totals.kernels, is_kernel);
-    if (!command->has_times) {
+    if (command->has_times)
+        launches_add(&command->work);
+    else
         gpu_count(&gpu_totals.incomplete, is_kernel);
-        return;
-    }
-    const struct device_work work = {.start_ns = command->start_ns,
-                                     .end_ns = command->end_ns,
-                                     .bytes = command->bytes,
-                                     .correlation = command->correlation,
-                                     .what = command->what,
-                                     .stream = command->stream,
-                                     .device = command->lane,
-                                     .kind = command->kind};
-    launches_add(&work);
 }
 
 /* Add those of the first commands that have ended to the sums, and remove them. Returns the number of the others. */

@@ -23,9 +23,7 @@ struct call {
 
 struct work {
     cl_kernel kernel; /* NULL: a copy, or a function of the program */
-    uint64_t bytes;
-    uint32_t what;
-    uint16_t kind;
+    struct device_work of;
 };
 
 static void begin(struct call *call, cl_event *event)
@@ -49,21 +47,16 @@ static void add_wait(uint32_t type, cl_command_queue handle, uint64_t start_ns, 
     gpu_unlock(mask);
 }
 
-static void add_work(const struct call *call, cl_command_queue queue, const struct work *work, uint64_t after_ns)
+static void add_work(const struct call *call, cl_command_queue queue, struct work work, uint64_t after_ns)
 {
-    uint32_t correlation = launches_count(work->kind == SUM_KERNEL);
     cl_event event = *call->event;
+    work.of.correlation = launches_count(work.of.kind == SUM_KERNEL);
     if (event == NULL || (call->programs != NULL && NEXT_CL(clRetainEvent)(event) != OPENCL_OK))
         return;
-    const struct command command = {.handle = queue,
-                                    .event = event,
-                                    .before_ns = call->before_ns,
-                                    .after_ns = after_ns,
-                                    .bytes = work->bytes,
-                                    .correlation = correlation,
-                                    .what = work->kernel != NULL ? commands_name(work->kernel) : work->what,
-                                    .kind = work->kind};
-    commands_add(&command);
+    if (work.kernel != NULL)
+        work.of.what = commands_name(work.kernel);
+    commands_add(&(struct command){
+        .handle = queue, .event = event, .before_ns = call->before_ns, .after_ns = after_ns, .work = work.of});
 }
 
 static cl_int end(const struct call *call, cl_command_queue queue, struct work work, cl_bool blocks, cl_int result)
@@ -72,7 +65,7 @@ static cl_int end(const struct call *call, cl_command_queue queue, struct work w
         return result;
     int saved = errno;
     uint64_t after_ns = monotonic_ns();
-    add_work(call, queue, &work, after_ns);
+    add_work(call, queue, work, after_ns);
     if (blocks) {
         add_wait(WAIT_BLOCKING, queue, call->before_ns, after_ns);
         commands_read(true);
@@ -83,7 +76,12 @@ static cl_int end(const struct call *call, cl_command_queue queue, struct work w
 
 static struct work copy(uint32_t direction, uint64_t bytes)
 {
-    return (struct work){.what = direction, .bytes = bytes, .kind = SUM_COPY};
+    return (struct work){.of = {.what = direction, .bytes = bytes, .kind = SUM_COPY}};
+}
+
+static struct work launch(cl_kernel kernel)
+{
+    return (struct work){.kernel = kernel, .of = {.kind = SUM_KERNEL}};
 }
 
 static uint64_t volume(const size_t *region)

@@ -16,9 +16,9 @@ static bool take(const struct command *command)
 {
     if (left_to_take-- == 0)
         return false;
-    if (command->stream != HANDLER)
-        assert(command->correlation == next_of[command->stream]);
-    next_of[command->stream]++;
+    if (command->work.stream != HANDLER)
+        assert(command->work.correlation == next_of[command->work.stream]);
+    next_of[command->work.stream]++;
     return true;
 }
 
@@ -33,14 +33,14 @@ static void take_some(uint32_t most)
 static void on_signal(int number)
 {
     (void)number;
-    const struct command command = {.stream = HANDLER};
+    const struct command command = {.work.stream = HANDLER};
     __atomic_fetch_add(inboxes_put(&command) != 0 ? &handlers_put : &handlers_without, 1, __ATOMIC_RELAXED);
 }
 
 static void *put_all(void *stream)
 {
     for (uint32_t i = 0; i < PUTS; i++) {
-        const struct command command = {.stream = (uint32_t)(uintptr_t)stream, .correlation = i};
+        const struct command command = {.work = {.stream = (uint32_t)(uintptr_t)stream, .correlation = i}};
         while (inboxes_put(&command) == 0)
             take_some(UINT32_MAX);
     }
@@ -110,7 +110,7 @@ static void a_refused_command_stays_and_comes_first(void)
 {
     uint32_t first = next_of[0];
     for (uint32_t i = 0; i < 3; i++) {
-        const struct command command = {.correlation = first + i};
+        const struct command command = {.work.correlation = first + i};
         assert(inboxes_put(&command) == i + 1);
     }
     take_some(1);
@@ -122,14 +122,14 @@ static void a_refused_command_stays_and_comes_first(void)
 static void a_full_or_interrupted_inbox_takes_nothing(void)
 {
     for (uint32_t i = 0; i < INBOX_COMMANDS; i++) {
-        const struct command command = {.stream = HANDLER};
+        const struct command command = {.work.stream = HANDLER};
         assert(inboxes_put(&command) == i + 1);
     }
-    assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
+    assert(inboxes_put(&(struct command){.work.stream = HANDLER}) == 0);
     take_some(UINT32_MAX);
     /* A handler has interrupted this thread while it put a command in, and never returns. */
     own->is_busy = true;
-    assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
+    assert(inboxes_put(&(struct command){.work.stream = HANDLER}) == 0);
 }
 
 int main(void)
