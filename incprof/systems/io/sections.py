@@ -28,6 +28,8 @@ PAGE_B = 4096
 # Each call makes up to two more pages dirty than its bytes fill. More are those of mapped files, or large pages of the
 # kernel's cache, which counts the whole of one for each write to it.
 MOST_DIRTY_B = 2 * PAGE_B
+# What moves bytes that no call of a read or write does.
+MAPPED = "mapped files or asynchronous calls"
 # Bytes from or to storage without a call, from which they are worth one: the division of rows leaves some everywhere.
 MAPPED_B = 1e6
 # The part of a phase's time from which the time in calls is mentioned, and of transfers from which small ones are.
@@ -250,8 +252,8 @@ def _calls_value(calls: PhaseCalls) -> dict[str, object]:
 def sentence(one: PhaseIo) -> str | None:
     """Return what a phase reads and writes; None if it does neither."""
     parts = [
-        _part("reads", one.read_b, one.reads, one.seconds, one.from_storage_b, "from storage"),
-        _part("writes", one.written_b, one.writes, one.seconds, one.to_storage_b, _destination(one)),
+        _part("reads", one.read_b, one.reads, one.seconds, one.from_storage_b, _from_storage(one)),
+        _part("writes", one.written_b, one.writes, one.seconds, one.to_storage_b, _to_storage(one)),
     ]
     clauses = [part for part in parts if part]
     if not clauses:
@@ -260,17 +262,31 @@ def sentence(one: PhaseIo) -> str | None:
     return " and ".join(clauses) + remark
 
 
-def _destination(one: PhaseIo) -> str:
+def _from_storage(one: PhaseIo) -> str:
+    """Return what fetched the bytes from storage, if calls that read explain less than half."""
+    if not round(one.reads):
+        return f"from storage, by {MAPPED}"
+    is_explained = one.from_storage_b < 2 * one.read_b + MAPPED_B
+    return "from storage" if is_explained else "from storage, most by mapped files, asynchronous calls or reading ahead"
+
+
+def _to_storage(one: PhaseIo) -> str:
     """Return where the bytes go of the pages that a phase made dirty."""
-    by_calls = not round(one.writes) or one.to_storage_b <= one.written_b + MOST_DIRTY_B * one.writes
-    return "to storage" if by_calls else "in pages made dirty"
+    if not round(one.writes):
+        return f"to storage, by {MAPPED}"
+    is_explained = one.to_storage_b <= one.written_b + MOST_DIRTY_B * one.writes
+    return (
+        "to storage"
+        if is_explained
+        else "in pages made dirty, by mapped files, asynchronous calls or whole large pages"
+    )
 
 
 def _part(verb: str, amount: float, calls: float, seconds: float, storage: float, where: str) -> str:
     """Return "reads 12 MB in 30 calls of 400 kB (3 MB/s), 1 MB from storage"; "" for nothing."""
     number = round(calls)
     if not number:
-        return f"{verb} {decimal_size(storage)} {where}, by mapped files" if storage >= MAPPED_B else ""
+        return f"{verb} {decimal_size(round(storage))} {where}" if storage >= MAPPED_B else ""
     each = f" of {decimal_size(round(amount / calls))}" if number > 1 else ""
     speed = f" ({decimal_size(round(amount / seconds))}/s)" if seconds > 0 and amount >= seconds else ""
     stored = f", {decimal_size(round(storage))} {where}" if storage >= PAGE_B else ""

@@ -182,13 +182,18 @@ def test_sentences() -> None:
     assert one(written_b=10, writes=1, divided=0.25) == (
         "writes 10 B in 1 call (5 B/s); 25 % of it divided among phases of the same interval"
     )
-    assert one(from_storage_b=5e7) == "reads 50 MB from storage, by mapped files"
+    assert one(from_storage_b=5e7) == "reads 50 MB from storage, by mapped files or asynchronous calls"
     assert one(to_storage_b=500) is None
     assert one(written_b=20e3, writes=2, to_storage_b=24e3) == (
         "writes 20 kB in 2 calls of 10 kB (10 kB/s), 24 kB to storage"
     )
     assert one(written_b=20e3, writes=2, to_storage_b=3e6) == (
-        "writes 20 kB in 2 calls of 10 kB (10 kB/s), 3 MB in pages made dirty"
+        "writes 20 kB in 2 calls of 10 kB (10 kB/s), 3 MB in pages made dirty, by mapped files, "
+        "asynchronous calls or whole large pages"
+    )
+    assert one(read_b=500, reads=10, from_storage_b=3e7) == (
+        "reads 500 B in 10 calls of 50 B (250 B/s), 30 MB from storage, most by mapped files, asynchronous calls or "
+        "reading ahead"
     )
     assert one(read_b=100, reads=1, from_storage_b=51.2) == "reads 100 B in 1 call (50 B/s)"
 
