@@ -89,8 +89,8 @@ def test_offsets_and_values_are_those_of_the_headers(version: int, tmp_path: Pat
     checks += [f'_Static_assert((int){ours} == (int){theirs}, "{ours}");' for ours, theirs in VALUES.items()]
     source, ours = tmp_path / "layout.c", REPOSITORY / "gpu" / "include" / "cupti.h"
     source.write_text("\n".join(["#include <stddef.h>", "#include <cupti.h>", f'#include "{ours}"', *checks, ""]))
-    own = (REPOSITORY / "gpu" / "include", REPOSITORY / "runtime" / "include")
-    includes = [f"-I{path}" for path in (*own, *tmp_path.glob("nvidia/*/include"))]
+    own = f"-iquote{REPOSITORY / 'runtime' / 'include'}"  # both have a cupti.h
+    includes = [own, *(f"-I{path}" for path in tmp_path.glob("nvidia/*/include"))]
     built = subprocess.run(
         ["gcc", "-fsyntax-only", *includes, str(source)], capture_output=True, text=True, check=False
     )

@@ -88,7 +88,7 @@ static uint32_t count_inboxes(void)
 
 static void *put_one(void *given)
 {
-    const struct command command = {.correlation = next_of[0]};
+    const struct command command = {.work.correlation = next_of[0]};
     assert(inboxes_put(&command) > 0);
     return given;
 }
