@@ -307,6 +307,7 @@ class RunSummary:
         counting: contribution of counting calls to the overhead.
         counted: whether calls were counted, by -pg; else they are estimated from samples.
         recorded: number of recorded intervals, from which those of the analysis were pooled and cut; 0: the same.
+        own_s: CPU seconds that recording took, of a program that waits nearly all the time; else 0.
     """
 
     app: str
@@ -324,6 +325,7 @@ class RunSummary:
     counting: Counting | None = None
     counted: bool = True
     recorded: int = 0
+    own_s: float = 0.0
 
     @property
     def how_cut(self) -> str:

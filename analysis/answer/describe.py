@@ -144,6 +144,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None, reco
         counting=counting(profile),
         counted=profile.counted,
         recorded=recorded,
+        own_s=float(profile.counters.own_s.sum()) if meta.has_waits else 0.0,
     )
 
 

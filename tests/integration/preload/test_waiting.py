@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.model.time_use import SPENT
+from incprof.report.text.phases_text import head_line
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import ThreadWaits, waits_by_thread
 from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
@@ -221,6 +222,7 @@ def test_a_program_that_only_waits_has_phases_by_what_it_waits_for(build: Build,
         causes[name] = max(value, key=lambda cause: value[cause]["share"])
     assert (causes["serve"], causes["rest"], causes["update"]) == ("network", "sleep", "lock")
     assert sum(phase.spent.get(kind, 0.0) for phase in phases for kind in SPENT) < 0.3  # CPU time
+    assert head_line(study.summary).endswith(" ms")
     assert any("waits nearly all the time" in warning for warning in study.profile.warnings)
 
 
