@@ -24,17 +24,21 @@ MOST = 1 << 20
 # A wait of the main thread for other threads: system calls of locks, and of joins.
 FUTEX = {"x86_64": 202, "aarch64": 98}
 MAIN_THREAD = 0
+MOST_OF_RUN = 0.5
 
 
 def wait_samples(collected: Collected) -> tuple[RawSamples, IntArray] | None:
     """Return samples of waits, and the interval of each; None unless the program waits nearly all the time.
 
-    They are of the main thread, and where that waits for others, of these as well.
+    They are of the main thread, and where that waits for others, of these as well; not of threads that wait at one
+    site, unless all do.
     """
     ran = int(collected.counters[:, 7].sum())
     if ran >= TOO_FEW:
         return None
     decoded = decode(list(interval_images(collected.source.path, WAITS)))
+    if not len(decoded.spans):
+        return None
     samples = _samples(collected, decoded, FUTEX.get(str(collected.metadata.raw.get("arch")), -1))
     return samples if ran < WORKS * (ran + int(samples[0].weight.sum())) else None
 
@@ -54,7 +58,9 @@ def _samples(collected: Collected, decoded: Decoded, futex: int) -> tuple[RawSam
     weight = np.diff(np.floor(np.cumsum(ticks[of] / many[of]) + 0.5), prepend=0.0).astype(np.int64)
     for_others = (thread == MAIN_THREAD) & blocked[wait] & (spans[wait, 7] == futex + 1)
     leads = (thread[of] == MAIN_THREAD) | _inside(begin, begin + length, for_others, time_us)
-    keep = np.flatnonzero(leads & (weight > 0))
+    leads &= weight > 0
+    active = leads & ~_idle(spans)[thread[of]]
+    keep = np.flatnonzero(active if active.any() else leads)
     keep = keep[np.argsort(time_us[keep], kind="stable")]
     start_us, end_us = (collected.counters[:, at].astype(np.int64) // 1000 for at in (0, 1))
     interval = np.minimum(np.searchsorted(end_us, time_us[keep]), len(end_us) - 1)
@@ -69,6 +75,17 @@ def _places(decoded: Decoded, site: IntArray) -> tuple[IntArray, IntArray]:
     node = np.array([0, *(node for node, _ in decoded.sites)], dtype=np.int64)
     module = np.array([-1, *(frames[-1][0] if frames else -1 for _, frames in decoded.sites)], dtype=np.int64)
     return node[site], module[site]
+
+
+def _idle(spans: IntArray) -> BoolArray:
+    """Mark the threads that wait at one site for most of the run, as those of a pool without work, (t,)."""
+    thread, blocked = spans[:, 2], (spans[:, 5] & 3) > 0
+    size = int(thread.max(initial=-1)) + 1
+    sites = np.bincount(np.unique(spans[blocked][:, (2, 6)], axis=0)[:, 0], minlength=size)
+    waited = np.bincount(thread, weights=spans[:, 1] * blocked, minlength=size)
+    run = float(np.ptp(np.append(spans[:, 0], spans[:, 0] + spans[:, 1])))
+    idle: BoolArray = (sites == 1) & (waited > MOST_OF_RUN * run)
+    return idle
 
 
 def _inside(begin: IntArray, end: IntArray, selected: BoolArray, time_us: IntArray) -> BoolArray:

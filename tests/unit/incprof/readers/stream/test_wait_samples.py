@@ -53,10 +53,11 @@ def test_waits_of_the_main_thread_count_in_order_of_time(tmp_path: Path) -> None
 
 
 def test_threads_count_while_the_main_thread_waits_for_them(tmp_path: Path) -> None:
-    profile = profile_of(
-        tmp_path, span(0, 400, 1), span(400, 400, 3, call=FUTEX), span(0, 800, 2, thread=1),
-    )  # fmt: skip
-    assert seconds(profile) == {"serve": 0.4, "join": 0.4, "rest": pytest.approx(0.4, abs=0.05)}
+    main = (span(0, 400, 1), span(400, 400, 3, call=FUTEX))
+    worker = (span(0, 400, 2, thread=1), span(400, 400, 4, thread=1))
+    assert seconds(profile_of(tmp_path, *main, *worker)) == {
+        "serve": 0.4, "join": 0.4, "work": pytest.approx(0.4, abs=0.05),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("busy", "waits"), [(0, True), (4, True), (8, False), (30, False)])
@@ -65,3 +66,12 @@ def test_only_programs_that_wait_nearly_all_the_time_have_them(tmp_path: Path, b
     assert profile.metadata.has_waits is waits
     assert seconds(profile).get("work", 0.0) == busy / 100
     assert ("serve" in seconds(profile)) is waits
+
+
+def test_threads_of_a_pool_without_work_do_not_hide_the_others(tmp_path: Path) -> None:
+    pool = [span(0, 1000, 1, call=FUTEX, thread=each) for each in range(2, 20)]
+    worker = (span(0, 500, 2, thread=1), span(500, 500, 4, thread=1))
+    assert seconds(profile_of(tmp_path / "one", span(0, 1000, 3, call=FUTEX), *pool, *worker)) == {
+        "rest": 0.5, "work": 0.5,
+    }  # fmt: skip
+    assert set(seconds(profile_of(tmp_path / "all", span(0, 1000, 3, call=FUTEX), *pool))) == {"join", "serve"}
