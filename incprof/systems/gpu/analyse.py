@@ -36,38 +36,24 @@ NO_WORK = ("device", "waiting", "off_cpu")
 
 
 @dataclass(frozen=True)
-class KernelUse:
-    """A kernel, as launched by one call path.
+class Use:
+    """A kernel as launched by one call path, or copies of one direction.
 
     Attributes:
-        name: mangled; empty: unknown.
-        node: of the launching call path; 0: of a thread without functions of the program; UNSAMPLED: not recorded.
-        count: launches.
+        name: of the kernel, mangled; empty: unknown. Or the direction, "host to device" for example.
+        node: of the launching call path; 0: of a thread without functions of the program; UNSAMPLED: not recorded, or
+            several.
+        count: launches, or copies.
         seconds: of all of them.
+        bytes: of copies.
+        paths: nodes of the call paths that copy most, with the bytes of each.
     """
 
     name: str
     node: int
     count: float
     seconds: float
-
-
-@dataclass(frozen=True)
-class CopyUse:
-    """Copies of one direction.
-
-    Attributes:
-        direction: "host to device", for example.
-        count: their number.
-        bytes: of all of them.
-        seconds: likewise.
-        paths: nodes of the call paths that copy most, with the bytes of each.
-    """
-
-    direction: str
-    count: float
-    bytes: float
-    seconds: float
+    bytes: float = 0.0
     paths: tuple[tuple[int, float], ...] = ()
 
 
@@ -128,8 +114,8 @@ class PhaseGpu:
     waiting_s: float
     launches: float
     kernel_s: float
-    kernels: tuple[KernelUse, ...]
-    copies: tuple[CopyUse, ...]
+    kernels: tuple[Use, ...]
+    copies: tuple[Use, ...]
     by_device: tuple[DeviceUse, ...] = ()
     together: Together | None = None
     within: tuple[str, ...] = ()
@@ -205,7 +191,7 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
 
 def kernel_table(
     activity: GpuActivity, profile: IntervalProfile, result: PhaseResult
-) -> list[tuple[KernelUse, dict[int, float]]]:
+) -> list[tuple[Use, dict[int, float]]]:
     """Return all kernels of the run, by launching path, with the seconds of each in each phase."""
     by_phase = dict[tuple[str, int], dict[int, float]]()
     for phase, part in enumerate(_parts(activity.kernels, activity.slot_s, profile, result)):
@@ -254,15 +240,13 @@ def _parts(rows: GpuRows, slot_s: float, profile: IntervalProfile, result: Phase
     return np.clip(parts, 0.0, 1.0)
 
 
-def kernel_uses(
-    activity: GpuActivity, part: FloatArray | None = None, most: int | None = None
-) -> tuple[KernelUse, ...]:
+def kernel_uses(activity: GpuActivity, part: FloatArray | None = None, most: int | None = None) -> tuple[Use, ...]:
     """Return the kernels with most time, by launching path. part: of each row, (m,); default: the whole run.
 
     Launches whose path was not recorded are divided among the recorded paths of their kernel, in proportion. Those of
     threads without a function of the program, as autograd's, have path 0.
     """
-    rows, out = activity.kernels, list[KernelUse]()
+    rows, out = activity.kernels, list[Use]()
     sums = _sums(rows.what, rows.node, part, rows.count, rows.seconds)
     for what, group in groupby(sums.items(), key=lambda item: item[0][0]):
         by_node = {node: np.array(amount) for (_, node), amount in group if amount[0] > 0}
@@ -270,7 +254,7 @@ def kernel_uses(
         scale = 1 + unknown / np.maximum(sum(by_node.values(), np.zeros(2)), 1e-12)
         amounts = {node: amount * scale for node, amount in by_node.items()} or {UNSAMPLED: unknown}
         name = activity.names.get(what, "")
-        out += [KernelUse(name, node, *amount.tolist()) for node, amount in amounts.items() if amount[0] > 0]
+        out += [Use(name, node, *amount.tolist()) for node, amount in amounts.items() if amount[0] > 0]
     out.sort(key=lambda one: (-one.seconds, one.name, one.node))
     return tuple(out[:most])
 
@@ -295,41 +279,38 @@ def common_path(profile: IntervalProfile, result: PhaseResult, phase: int) -> tu
     return tuple(path)
 
 
-def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:
+def _copies(rows: GpuRows, part: FloatArray) -> tuple[Use, ...]:
     """Return the copies of a phase by direction, with the paths that copy most."""
-    by_direction = dict[str, list[tuple[CopyUse, int]]]()
-    for use, node in copy_table(rows, part):
-        by_direction.setdefault(use.direction, []).append((use, node))
+    by_direction = dict[str, list[Use]]()
+    for use in copy_table(rows, part):
+        by_direction.setdefault(use.name, []).append(use)
     out = []
-    for direction, uses in by_direction.items():
-        number, amount_b, seconds = (
-            sum(getattr(use, each) for use, _ in uses) for each in ("count", "bytes", "seconds")
-        )
-        paths = tuple((node, use.bytes) for use, node in uses if node > 0 and use.bytes > 0)
-        out.append(CopyUse(direction, number, amount_b, seconds, paths[:MOST_COPY_PATHS]))
-    return tuple(sorted(out, key=lambda one: (-one.bytes, one.direction)))
+    for name, uses in by_direction.items():
+        number, seconds, amount_b = (sum(getattr(use, each) for use in uses) for each in ("count", "seconds", "bytes"))
+        paths = tuple((use.node, use.bytes) for use in uses if use.node > 0 and use.bytes > 0)
+        out.append(Use(name, UNSAMPLED, number, seconds, amount_b, paths[:MOST_COPY_PATHS]))
+    return tuple(sorted(out, key=lambda one: (-one.bytes, one.name)))
 
 
-def copy_table(rows: GpuRows, part: FloatArray | None = None) -> list[tuple[CopyUse, int]]:
-    """Return copies by direction and call path, those with most bytes first, with the path's node.
+def copy_table(rows: GpuRows, part: FloatArray | None = None) -> list[Use]:
+    """Return copies by direction and call path, those with most bytes first.
 
     part: of each row, (m,); default: the whole run.
     """
-    out = dict[tuple[str, int], CopyUse]()
-    for (what, node), (number, amount_b, seconds) in _sums(
-        rows.what, rows.node, part, rows.count, rows.bytes, rows.seconds
-    ).items():
-        # Several kinds have one direction.
-        key = COPY_NAMES.get(what, "other"), node
-        before = out.get(key, CopyUse(key[0], 0.0, 0.0, 0.0))
-        if number > 0:
-            out[key] = CopyUse(key[0], before.count + number, before.bytes + amount_b, before.seconds + seconds)
-    return sorted(((use, node) for (_, node), use in out.items()), key=lambda one: -one[0].bytes)
+    directions = [*dict.fromkeys(COPY_NAMES.values()), "other"]  # several kinds have one
+    names = np.array([directions.index(COPY_NAMES.get(what, "other")) for what in rows.what.tolist()], dtype=np.int64)
+    sums = _sums(names, rows.node, part, rows.count, rows.seconds, rows.bytes)
+    uses = [
+        Use(directions[name], node, number, seconds, amount_b)
+        for (name, node), (number, seconds, amount_b) in sums.items()
+        if number > 0
+    ]
+    return sorted(uses, key=lambda one: -one.bytes)
 
 
-def moved(copies: tuple[CopyUse, ...]) -> tuple[float, float]:
+def moved(copies: tuple[Use, ...]) -> tuple[float, float]:
     """Return the bytes and seconds of copies between host and devices, or between devices."""
-    between = [one for one in copies if one.direction not in (WITHIN_DEVICE, *MAPPED, COPY_NAMES[0])]
+    between = [one for one in copies if one.name not in (WITHIN_DEVICE, *MAPPED, COPY_NAMES[0])]
     return sum(one.bytes for one in between), sum(one.seconds for one in between)
 
 

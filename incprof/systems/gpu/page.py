@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -14,9 +15,9 @@ from incprof.analysis.views.tracks import Span, SpanTrack
 from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.words.display_names import clean, short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
-from incprof.study.recorded_paths import Place, Places, paths_of, places_of
+from incprof.study.recorded_paths import Places, paths_of, places_of
 from incprof.study.study import Study
-from incprof.systems.gpu.analyse import CopyUse, KernelUse, common_path, copy_table, kernel_table
+from incprof.systems.gpu.analyse import Use, common_path, copy_table, kernel_table, seconds_by_lane
 from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program
 from incprof.systems.gpu.read import (
     COPIES,
@@ -62,10 +63,8 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     paths = paths_of(study)
     launched = launched_by_program(study, activity, paths)
     table = kernel_table(launched, study.profile, study.phases())
-    shown = table[:MOST_KERNELS]
-    copies = copy_table(launched.copies)
-    nodes = [use.node for use, _ in shown] + [node for _, node in copies[:MOST_KERNELS]]
-    places = places_of(study, paths, nodes)
+    shown, copies = table[:MOST_KERNELS], copy_table(launched.copies)
+    places = places_of(study, paths, [use.node for use in (*(use for use, _ in shown), *copies[:MOST_KERNELS])])
     total_s = sum(use.seconds for use, _ in table)
     within = {
         phase: list(common_path(study.profile, study.phases(), phase))
@@ -77,14 +76,11 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     boxes = list(_boxes(_tree(stacks), total_s))
     rows = []
     for use, by_phase in shown:
-        functions, place = functions_to(use.node, paths), places.get(use.node)
         around = [f"within {short(name)}" for name in _within(use, by_phase, within)[-1:]]
         rows.append({
+            **_row(use, paths, places, "".join(around)),
             "name": short(kernel_name(use.name)), "full": clean(kernel_name(use.name)),
-            "by": short(functions[-1]) if functions else "".join(around),
-            "where": where(place.file, place.line) if place else "",
             "share": round(100 * use.seconds / max(total_s, 1e-12), 1),
-            "seconds": seconds(use.seconds), "count": round(use.count),
             "mean": seconds(use.seconds / max(use.count, 1)),
             "phases": [phase for phase, part_s in sorted(by_phase.items()) if part_s >= WORTH * use.seconds],
         })  # fmt: skip
@@ -92,7 +88,7 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
         "devices": _devices(activity, float(study.profile.end_s[-1])),
         "kernels": rows,
         "more": max(len(table) - MOST_KERNELS, 0),
-        "copies": [_copy(use, functions_to(node, paths), places.get(node)) for use, node in copies[:MOST_KERNELS]],
+        "copies": [_copy(use, paths, places) for use in copies[:MOST_KERNELS]],
         "more_copies": max(len(copies) - MOST_KERNELS, 0),
         "time": seconds(total_s),
         "boxes": boxes,
@@ -100,17 +96,22 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     }
 
 
-def _copy(use: CopyUse, functions: list[str], place: Place | None) -> dict[str, Any]:
-    """Return a row of the table of copies."""
+def _row(use: Use, paths: RecordedPaths | None, places: Places, around: str = "") -> dict[str, Any]:
+    """Return what the rows of kernels and copies have in common. around: instead of an unknown path."""
+    functions, place = functions_to(use.node, paths), places.get(use.node)
     return {
-        "direction": use.direction, "by": short(functions[-1]) if functions else "",
-        "where": where(place.file, place.line) if place else "",
-        "bytes": decimal_size(use.bytes), "seconds": seconds(use.seconds), "count": round(use.count),
-        "rate": f"{decimal_size(use.bytes / use.seconds)}/s" if use.seconds > 0 else "-",
+        "by": short(functions[-1]) if functions else around, "where": where(place.file, place.line) if place else "",
+        "seconds": seconds(use.seconds), "count": round(use.count),
     }  # fmt: skip
 
 
-def _within(use: KernelUse, by_phase: dict[int, float], within: dict[int, list[str]]) -> list[str]:
+def _copy(use: Use, paths: RecordedPaths | None, places: Places) -> dict[str, Any]:
+    """Return a row of the table of copies."""
+    rate = f"{decimal_size(use.bytes / use.seconds)}/s" if use.seconds > 0 else "-"
+    return {**_row(use, paths, places), "direction": use.name, "bytes": decimal_size(use.bytes), "rate": rate}
+
+
+def _within(use: Use, by_phase: dict[int, float], within: dict[int, list[str]]) -> list[str]:
     """Return what the first thread is in while a kernel of a thread without functions runs, where it runs most."""
     if use.node != 0 or not by_phase:
         return []
@@ -119,27 +120,23 @@ def _within(use: KernelUse, by_phase: dict[int, float], within: dict[int, list[s
 
 def _devices(activity: GpuActivity, end_s: float) -> list[dict[str, Any]]:
     """Return a row for each device."""
-    rows = []
-    for device in sorted({*activity.busy.device.tolist()} - {HOST}):
-        busy_s = float(activity.busy.seconds[activity.busy.device == device].sum())
-        own = activity.streams.device == device
-        sums = {
-            int(stream): float(activity.streams.seconds[own & (activity.streams.what == stream)].sum())
-            for stream in np.unique(activity.streams.what[own])
-        }
+    rows, by_stream = [], seconds_by_lane(activity.streams)
+    for (device, _), busy_s in seconds_by_lane(activity.busy).items():
+        if device == HOST:
+            continue
+        sums = {stream: stream_s for (its, stream), stream_s in by_stream.items() if its == device}
         largest = sorted(sums, key=lambda stream: -sums[stream])
         texts = [f"{'others' if one == OTHER_STREAMS else one}: {percent(sums[one] / end_s)}" for one in largest]
         left = len(texts) - MOST_STREAMS
-        share = round(100 * busy_s / end_s, 1)
         rows.append({
-            "device": device, "name": clean(activity.devices.get(device, "")), "share": share,
+            "device": device, "name": clean(activity.devices.get(device, "")), "share": round(100 * busy_s / end_s, 1),
             "seconds": seconds(busy_s),
             "streams": ", ".join(texts[:MOST_STREAMS]) + (f", {count(left, 'stream')} more" if left > 0 else ""),
         })  # fmt: skip
     return rows
 
 
-def _tree(stacks: Sequence[tuple[list[str], KernelUse]]) -> _Node:
+def _tree(stacks: Sequence[tuple[list[str], Use]]) -> _Node:
     """Return kernels below the functions that launch them."""
     root = _Node()
     for functions, use in stacks:
@@ -195,14 +192,14 @@ def gpu_tracks(study: Study, most: int) -> tuple[SpanTrack, ...]:
     if len(order) < len(trace.start_s):
         warnings.append(f"the longest {most} of {len(trace.start_s)} kernels, copies and waits of GPUs are written")
     study.listener.warn(warnings)
-    details = _Details(activity, trace, paths, places)
+    span = _span_of(activity, trace, paths, places)
     tracks = list[SpanTrack]()
     for device, stream in np.unique(np.stack([trace.device, trace.stream], axis=1)[order], axis=0).tolist():
         own = order[(trace.device[order] == device) & (trace.stream[order] == stream)]
         number = "" if stream == OTHER_STREAMS else f", stream {stream}"
         name = f"waiting for GPUs{number}" if device == HOST else f"GPU {device}{number}"
         for at, part in enumerate(_without_overlap(own.tolist(), trace)):
-            tracks.append(SpanTrack(name + f" ({at + 1})" * (at > 0), [details.span(row) for row in part]))
+            tracks.append(SpanTrack(name + f" ({at + 1})" * (at > 0), [span(row) for row in part]))
     return tuple(tracks)
 
 
@@ -220,47 +217,35 @@ def _without_overlap(rows: list[int], trace: GpuTrace) -> list[list[int]]:
     return parts
 
 
-class _Details:
-    """Names and launching paths of what a trace holds, each computed once."""
+def _span_of(
+    activity: GpuActivity, trace: GpuTrace, paths: RecordedPaths | None, places: Places
+) -> Callable[[int], Span]:
+    """Return a function that returns a row as a slice. Names and launching paths are computed once."""
 
-    def __init__(self, activity: GpuActivity, trace: GpuTrace, paths: RecordedPaths | None, places: Places) -> None:
-        self._activity, self._trace, self._paths, self._places = activity, trace, paths, places
-        self._names = dict[tuple[int, int], tuple[str, str]]()
-        self._launched = dict[int, dict[str, str]]()
-
-    def span(self, row: int) -> Span:
-        """Return a row as a slice."""
-        trace = self._trace
-        kind, what, node = (int(column[row]) for column in (trace.kind, trace.what, trace.node))
-        if (kind, what) not in self._names:
-            self._names[kind, what] = self._name(kind, what)
-        if node not in self._launched:
-            self._launched[node] = dict(self._launch(node))
-        name, category = self._names[kind, what]
-        details: dict[str, object] = {}
-        if kind in (KERNELS, COPIES):
-            details |= {"device": int(trace.device[row]), "stream": int(trace.stream[row])}
+    @cache
+    def named(kind: int, what: int) -> tuple[str, str, dict[str, object]]:
         if kind == KERNELS:
-            details["kernel"] = clean(kernel_name(self._activity.names.get(what, "")))
+            name = kernel_name(activity.names.get(what, ""))
+            return short(name), "kernel", {"kernel": clean(name)}
+        if kind != COPIES:
+            return "wait", "gpu_wait", {}
+        direction = COPY_NAMES.get(what, "other")
+        name = f"Memcpy {DIRECTIONS[direction]}" if direction in DIRECTIONS else direction.capitalize()
+        return name, "gpu_memset" if what == 0 else "gpu_memcpy", {}
+
+    @cache
+    def launched(node: int) -> dict[str, object]:
+        functions, place = functions_to(node, paths) if node > 0 else [], places.get(node)
+        by = {"launched by": " > ".join(short(clean(each)) for each in functions)} if functions else {}
+        return {**by, "at": where(place.file, place.line)} if place else {**by}
+
+    def span(row: int) -> Span:
+        kind, what, node = (int(column[row]) for column in (trace.kind, trace.what, trace.node))
+        name, category, details = named(kind, what)
+        if kind in (KERNELS, COPIES):
+            details = {"device": int(trace.device[row]), "stream": int(trace.stream[row]), **details}
         if kind == COPIES:
             details["bytes"] = int(trace.bytes[row])
-        details |= self._launched[node]
-        return Span(name, category, float(trace.start_s[row]), float(trace.seconds[row]), details)
+        return Span(name, category, float(trace.start_s[row]), float(trace.seconds[row]), details | launched(node))
 
-    def _name(self, kind: int, what: int) -> tuple[str, str]:
-        """Return name and category."""
-        if kind == KERNELS:
-            return short(kernel_name(self._activity.names.get(what, ""))), "kernel"
-        if kind == COPIES:
-            direction = COPY_NAMES.get(what, "other")
-            word = DIRECTIONS.get(direction)
-            copy = f"Memcpy {word}" if word else direction.capitalize()
-            return copy, "gpu_memset" if what == 0 else "gpu_memcpy"
-        return "wait", "gpu_wait"
-
-    def _launch(self, node: int) -> Iterator[tuple[str, str]]:
-        functions = functions_to(node, self._paths) if node > 0 else []
-        if functions:
-            yield "launched by", " > ".join(short(clean(each)) for each in functions)
-        if place := self._places.get(node):
-            yield "at", where(place.file, place.line)
+    return span

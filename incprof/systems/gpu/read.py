@@ -93,29 +93,17 @@ class GpuRows:
 
 
 @dataclass(frozen=True)
-class GpuTrace:
-    """Each kernel, copy and wait, (m,) in the order in which they were recorded.
+class GpuTrace(GpuRows):
+    """Each kernel, copy and wait by itself, (m,) in the order in which they were recorded; `start_s` is its own.
 
     Attributes:
         kind: KERNELS, COPIES or SYNCHRONISATIONS.
-        device: number; HOST for waits.
         stream: number; OTHER_STREAMS for a wait that is for no stream.
-        what: as in GpuRows.
-        node: likewise.
-        start_s: seconds since the start of the run.
-        seconds: duration.
-        bytes: of copies.
         left_out: number of those that had no room in it.
     """
 
     kind: IntArray
-    device: IntArray
     stream: IntArray
-    what: IntArray
-    node: IntArray
-    start_s: FloatArray
-    seconds: FloatArray
-    bytes: IntArray
     left_out: int
 
 
@@ -299,7 +287,8 @@ def _whole_trace(found: list[_Recorded]) -> GpuTrace:
     kind, device, stream, what, node, start_ns, ns, size = table.T
     headers = [each.header for each in found if each.header is not None]
     left_out = sum(int(each[HEADER + 1]) for each in headers if len(each) > HEADER + 1)
-    return GpuTrace(kind, device, stream, what, node - 1, start_ns * NS, ns * NS, size, left_out)
+    once = np.ones(len(table))
+    return GpuTrace(start_ns * NS, device, what, node - 1, once, ns * NS, size * once, kind, stream, left_out)
 
 
 def _trace(keys: IntArray, numbers: IntArray) -> IntArray:

@@ -13,7 +13,7 @@ from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.recorded_paths import Places, paths_of, places_of
 from incprof.study.study import Study
-from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved, seconds_by_lane
+from incprof.systems.gpu.analyse import PhaseGpu, Use, busy_over_time, gpu_by_phase, moved, seconds_by_lane
 from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program
 from incprof.systems.gpu.read import (
     HOST,
@@ -98,7 +98,7 @@ def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, pla
         "launches_per_s": one.launches / one.seconds if one.seconds > 0 else None,
         "kernels": [_kernel_value(each, one.within, paths, places) for each in one.kernels],
         "copies": [
-            {"direction": each.direction, "count": round(each.count), "bytes": round(each.bytes),
+            {"direction": each.name, "count": round(each.count), "bytes": round(each.bytes),
              "seconds": each.seconds,
              "paths": [{"bytes": round(amount), **_path_value(node, paths, places)} for node, amount in each.paths]}
             for each in one.copies
@@ -107,9 +107,7 @@ def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, pla
     }  # fmt: skip
 
 
-def _kernel_value(
-    one: KernelUse, within: tuple[str, ...], paths: RecordedPaths | None, places: Places
-) -> dict[str, object]:
+def _kernel_value(one: Use, within: tuple[str, ...], paths: RecordedPaths | None, places: Places) -> dict[str, object]:
     return {
         "name": kernel_name(one.name),
         "count": round(one.count),
@@ -176,31 +174,27 @@ def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Pla
 
 
 def _lanes(activity: GpuActivity, bins: TimeBins) -> tuple[Lane, ...]:
-    """Return the shares of time in which devices are busy, and in which the host waits, over the bins of a page."""
-    found = np.unique(activity.busy.device)
+    """Return the shares of time in which devices and streams are busy, and the host waits, over the bins of a page."""
+    found = [int(device) for device in np.unique(activity.busy.device)]
     out = []
-    for device in [*(int(each) for each in found if each != HOST)][:MOST_LANES] + [HOST] * (HOST in found):
-        name = "waiting for GPUs" if device == HOST else f"GPU {device}"
-        title = "share of the time in which " + ("a thread waits for a GPU" if device == HOST else "it is busy")
-        shares = busy_over_time(activity, device, bins.start_s, bins.end_s)
+
+    def add(device: int, stream: int | None, name: str, key: str, what: str) -> None:
+        shares = busy_over_time(activity, device, bins.start_s, bins.end_s, stream)
         edges, values = edges_of(bins.start_s, bins.end_s, shares)
-        out.append(Lane(name, "%", edges, values, title, "gpu_wait" if device == HOST else f"gpu_{device}"))
-    return (*out, *_stream_lanes(activity, bins))
+        out.append(Lane(name, "%", edges, values, f"share of the time in which {what}", key))
 
-
-def _stream_lanes(activity: GpuActivity, bins: TimeBins) -> list[Lane]:
-    """Return lanes of the streams with most time, of devices that have several."""
+    for device in [each for each in found if each != HOST][:MOST_LANES]:
+        add(device, None, f"GPU {device}", f"gpu_{device}", "it is busy")
+    if HOST in found:
+        add(HOST, None, "waiting for GPUs", "gpu_wait", "a thread waits for a GPU")
     sums = seconds_by_lane(activity.streams)
     devices = [device for device, _ in sums]
     several = [key for key in sums if devices.count(key[0]) > 1]
-    out = []
     for device, stream in sorted(sorted(several, key=lambda key: -sums[key])[:MOST_LANES]):
         number = "others" if stream == OTHER_STREAMS else str(stream)
-        shares = busy_over_time(activity, device, bins.start_s, bins.end_s, stream)
-        edges, values = edges_of(bins.start_s, bins.end_s, shares)
-        title = "share of the time in which kernels or copies of the stream run"
-        out.append(Lane(f"GPU {device}, stream {number}", "%", edges, values, title, f"gpu_{device}_stream_{stream}"))
-    return out
+        key = f"gpu_{device}_stream_{stream}"
+        add(device, stream, f"GPU {device}, stream {number}", key, "kernels or copies of the stream run")
+    return tuple(out)
 
 
 def notes(activity: GpuActivity) -> list[str]:

@@ -149,7 +149,7 @@ def test_launches_without_a_path_are_divided_among_the_paths_of_their_kernel() -
 def test_copies_have_directions_and_those_on_the_device_are_not_moved() -> None:
     rows = record(4, 0, 0, 1, 0, 2, SECOND // 100, 10**8, 0, 0, 8, 0, 1, 5, 10**6, 0, 0, 0, 0, 1, 5, 4096)
     copies = phases_of(decoded(rows + state()))[0].copies
-    assert {each.direction: each.bytes for each in copies} == {
+    assert {each.name: each.bytes for each in copies} == {
         "host to device": 1e8,
         "within the device": 1e6,
         "memset": 4096.0,
