@@ -15,7 +15,7 @@ from incprof.analysis.diff.compared_rows import ComparedRows
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row, Side, alike, notes
 from incprof.analysis.diff.match_phases import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
-from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy, with_reasons
+from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy, with_reasons, with_reasons_of_run
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError, UsageError
 from incprof.model import IntArray, IntervalProfile
@@ -67,7 +67,7 @@ def compare(
         by_wall = [run.by_wall() if clock == "cpu" else run for run in runs]
         whole, phases = with_energy(ComparedRows(names, by_wall, groups, len(a), noise, False), nodes, whole, phases)
     if amounts:
-        phases = with_reasons(table, amounts, phases)
+        whole, phases = with_reasons_of_run(table, amounts, whole), with_reasons(table, amounts, phases)
     # Phases that occur in other ranks only get no row.
     phases = tuple(row for row, group in zip(phases, groups, strict=True) if _is_present(group, runs))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]

@@ -55,6 +55,7 @@ class Row:
         off_cpu_s: Wall time of A and of B in which no thread can have been on a CPU; None where phases are not measured
             by wall time.
         energy: The same row by the node's energy, where power was sampled with all runs.
+        reasons: Of the run and of phases, amounts of the cards that all runs have, which may explain a change.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Row:
     cpu: Row | None = None
     off_cpu_s: tuple[float, float] | None = None
     energy: EnergyRow | None = None
+    reasons: tuple[AmountRow, ...] = ()
 
     @property
     def only_cpu(self) -> Row | None:
@@ -145,7 +147,6 @@ class PhaseRow(Row):
         steps: its steps, largest first.
         waits: whether it is a phase of waiting.
         elsewhere: only one side has it as a phase, and the other does as much of the work in other phases.
-        reasons: amounts of its card that both sides have, which may explain its change.
         only: functions that only A runs in it, and those that only B runs, with their shares of the phase, 0..1.
     """
 
@@ -155,7 +156,6 @@ class PhaseRow(Row):
     steps: tuple[Row, ...] = ()
     waits: bool = False
     elsewhere: bool = False
-    reasons: tuple[AmountRow, ...] = ()
     only: tuple[Shares, Shares] = ((), ())
 
 

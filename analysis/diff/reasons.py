@@ -23,6 +23,8 @@ from incprof.model.section import Amount
 # Quotients of two amounts, which explain the first: more of the second, or more of the first for each. With the name
 # and unit of the quotient.
 QUOTIENTS = {"cpi": ("cycles", "instructions", "cycles per instruction", "ratio")}
+# Amounts of phases that do not add up to one of the run.
+NO_SUMS = ("peak",)
 # Times that only one side has are noise below this part of the phase's duration.
 LEAST = 0.01
 
@@ -40,7 +42,7 @@ def with_reasons(
         phases: in the order of the table's groups.
     """
     amounts = _with_zeros(amounts)
-    shared = [metric for metric in amounts[0] if all(metric in each for each in amounts)]
+    shared = _shared(amounts)
     rows = [
         row
         for phase, group in zip(phases, table.groups, strict=True)
@@ -53,8 +55,30 @@ def with_reasons(
         for phase in phases
         for row in _quotients(table, phase, [each for each in rows if each.group == phase.group])
     ]
-    judged = [row if row.ci is not None else _from_nothing(row, table.noise) for row in with_verdicts(rows)]
+    judged = _judged(rows, table)
     return tuple(replace(phase, reasons=tuple(row for row in judged if row.group == phase.group)) for phase in phases)
+
+
+def with_reasons_of_run(table: ComparedRows, amounts: Sequence[Mapping[str, Amount]], run: Row) -> Row:
+    """Return the row of the run with a row for each amount that all runs recorded: the sum over all phases."""
+    amounts = _with_zeros(amounts)
+    rows = []
+    for metric in _shared(amounts):
+        of_runs = [each[metric] for each in amounts]
+        if metric not in NO_SUMS:
+            sums = [Estimate(sum(a.values.values()), sum(error**2 for error in a.errors.values())) for a in of_runs]
+            rows.append(_amount_row(table, run, sums, metric, of_runs[0].name, of_runs[0].unit))
+    return replace(run, reasons=tuple(_judged([*rows, *_quotients(table, run, rows)], table)))
+
+
+def _shared(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
+    """Return the metrics that all runs recorded."""
+    return [metric for metric in amounts[0] if all(metric in each for each in amounts)]
+
+
+def _judged(rows: Sequence[AmountRow], table: ComparedRows) -> list[AmountRow]:
+    """Return the rows with verdicts."""
+    return [row if row.ci is not None else _from_nothing(row, table.noise) for row in with_verdicts(rows)]
 
 
 def recorded_once(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
@@ -90,10 +114,8 @@ def _row(table: ComparedRows, phase: PhaseRow, group: Group, of_runs: Sequence[A
     return _amount_row(table, phase, sums, of_runs[0].metric, of_runs[0].name, of_runs[0].unit)
 
 
-def _amount_row(
-    table: ComparedRows, phase: PhaseRow, found: list[Estimate], metric: str, name: str, unit: str
-) -> AmountRow:
-    """Return a row of an amount in each run."""
+def _amount_row(table: ComparedRows, phase: Row, found: list[Estimate], metric: str, name: str, unit: str) -> AmountRow:
+    """Return a row of an amount in each run, of a phase or of all."""
     row = table.row("amount", phase.name, phase.group, found, [each.value for each in found], None)
     more = {"metric": metric, "what": name, "unit": unit, "phase_s": phase.a.seconds}
     return AmountRow(**{**vars(row), "behind": phase.behind, **more})
@@ -117,7 +139,7 @@ def _from_nothing(row: AmountRow, noise: float) -> AmountRow:
     )
 
 
-def _quotients(table: ComparedRows, phase: PhaseRow, rows: Sequence[AmountRow]) -> list[AmountRow]:
+def _quotients(table: ComparedRows, phase: Row, rows: Sequence[AmountRow]) -> list[AmountRow]:
     """Return the quotients of a phase's amounts, where every run has both."""
     by_metric = {row.metric: row for row in rows}
     out = []
@@ -141,11 +163,11 @@ ALONE = 2 / 3
 
 @dataclass(frozen=True)
 class MainReason:
-    """What makes up most of a phase's change.
+    """What makes up most of the change of a phase, or of the run.
 
     Attributes:
         row: CPU time, or waiting for one cause.
-        part: of the phase's change, from 0; above 1 with several threads, or where something else made up for it.
+        part: of the change, from 0; above 1 with several threads, or where something else made up for it.
         by: of CPU time, whether the number of instructions changed, the cycles for each, or both; None: unknown.
         others: further reasons, where none makes up most of the change, with their parts.
     """
@@ -156,8 +178,8 @@ class MainReason:
     others: tuple[tuple[AmountRow, float], ...] = ()
 
 
-def main_reason(phase: PhaseRow) -> MainReason | None:
-    """Return what makes up most of a phase's change; None if the phase did not change, or nothing does beyond noise.
+def main_reason(phase: Row) -> MainReason | None:
+    """Return what makes up most of the change of a phase or of the run; None if it did not change beyond noise.
 
     Waiting is divided by cause as far as causes were recorded.
     """

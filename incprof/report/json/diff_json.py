@@ -30,7 +30,7 @@ def write_json(
         "run_noise": _rounded(comparison.run_noise),
         "notes": list(comparison.notes),
         "warnings": list(warnings),
-        "run": _row(comparison.run),
+        "run": _row(comparison.run) | _why(comparison.run),
         "phases": [_phase(row, first) for row in comparison.phases],
         "between_s": [_rounded(value) for value in comparison.between],
         "functions": [{**_row(row), "phase": row.group} for row in comparison.functions],
@@ -60,7 +60,7 @@ def _side(side: Side) -> dict[str, object]:
 
 def _phase(row: PhaseRow, first: int) -> dict[str, object]:
     """Return a phase with its steps. first: the number of runs of A."""
-    members, main = [list(one) for one in row.members], main_reason(row)
+    members = [list(one) for one in row.members]
     return {
         "id": row.group,
         **_row(row),
@@ -71,11 +71,19 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         "share_points": _rounded(100 * (row.b.share - row.a.share)),
         "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
-        "reasons": [_amount(reason, row) for reason in row.reasons],
         **{
             f"only_{side}": [{"name": name, "share": _rounded(share)} for name, share in functions]
             for side, functions in zip("ab", row.only, strict=True)
         },
+        **_why(row),
+    }
+
+
+def _why(row: Row) -> dict[str, object]:
+    """Return the reasons for the change of a phase or of the run, and the main one."""
+    main = main_reason(row)
+    return {
+        "reasons": [_amount(reason, row) for reason in row.reasons],
         "why": main and {"metric": main.row.metric, **_fields(main, "part by"), "said": why(row)},
     }
 
@@ -126,8 +134,8 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
     }
 
 
-def _amount(row: AmountRow, phase: PhaseRow) -> dict[str, object]:
-    """Return an amount of a phase on both sides, in its unit."""
+def _amount(row: AmountRow, phase: Row) -> dict[str, object]:
+    """Return an amount of a phase or of the run on both sides, in its unit."""
     is_part = row.unit == "s" and phase.change_s != 0
     return {
         "change": _rounded(row.change_s),

@@ -45,9 +45,9 @@ BY = {
 
 
 def why_lines(comparison: Comparison) -> list[str]:
-    """Return the main reason for the change of each phase that has one, and the functions that only one side runs."""
-    names = row_names(comparison)
-    return [
+    """Return the main reason for the change of the run and of each phase, and the functions that only one side runs."""
+    names, of_run = row_names(comparison), why(comparison.run) if len(comparison.phases) > 1 else None
+    return [f"{comparison.run.name}: {of_run}"] * (of_run is not None) + [
         f"{named(phase, names)}: {said}"
         for phase in comparison.phases
         for said in (why(phase), only(phase))
@@ -66,8 +66,8 @@ def only(phase: PhaseRow) -> str | None:
     return "; ".join(parts) or None
 
 
-def why(phase: PhaseRow) -> str | None:
-    """Return the main reason for the change of a phase; None if there is none."""
+def why(phase: Row) -> str | None:
+    """Return the main reason for the change of a phase or of the run; None if there is none."""
     main = main_reason(phase)
     if main is None:
         return None

@@ -216,6 +216,19 @@ def test_a_phase_that_waits_longer_is_slower_for_that_cause(
     assert found["cpu"]["verdict"] == "same"
 
 
+def test_a_phase_that_only_one_side_has_explains_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = [str(waiting(tmp_path / f"a{one}", seconds=0, wait_ms=0, jitter=one)) for one in range(3)]
+    b = [str(waiting(tmp_path / f"b{one}", seconds=10, wait_ms=700, jitter=one)) for one in range(3)]
+    assert main(["diff", *a, "--against", *b, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [phase["why"] for phase in found["phases"]] == [None, None]
+    assert found["run"]["why"]["metric"] == "wait.lock"
+    assert found["run"]["why"]["part"] == pytest.approx(0.7, abs=0.03)
+    assert {one["metric"] for one in found["run"]["reasons"]} >= {"cpu", "wait", "wait.lock"}
+    assert main(["diff", *a, "--against", *b]) == 0
+    assert "\nwhole run: 10 s more, 70 % of it waiting for locks\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("condition", "status"),
     mostly_slow(3, [
