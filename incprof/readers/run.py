@@ -81,6 +81,7 @@ def read_profile(
     arcs: bool = True,
     inlined: bool = False,
     nameless: bool = False,
+    waits: bool = True,
     progress: Progress | None = None,
 ) -> IntervalProfile:
     """Read one process: that of `rank` (the lowest by default), or `process`, given as such or by its pid.
@@ -90,7 +91,8 @@ def read_profile(
     or is left out ("drop"). arcs: False omits them from a stream's profile, which halves the size of a long run's;
     functions that only call are then missing too. inlined: look up inlined functions on the call paths of a stream, in
     the program's debug information. nameless: a stream's program without symbols becomes one nameless function, not an
-    error. progress: called with (done, total).
+    error. waits: False omits what a program waits for that hardly uses a processor. progress: called with (done,
+    total).
 
     Raises: UsageError for an invalid rank, process or `libs`; NoDataError if nothing can be read.
     """
@@ -100,7 +102,9 @@ def read_profile(
     if not selected.series:
         if progress:
             progress(0, 1)
-        profile = read_stream(selected.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
+        profile = read_stream(
+            selected.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless, waits=waits
+        )
         profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
         if inlined:
             profile = with_code_loops(run, with_inlined(run, profile, libs, exe=exe), exe=exe)

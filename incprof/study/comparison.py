@@ -68,6 +68,7 @@ def compare_sides(
         counters: files with power beside each run, those of A first; none: no energy is reported.
         amounts: returns what may explain the change of a run's phases, by metric.
     """
+    a, b = _alike(a, b)
     read: tuple[list[Recorded], list[Recorded]] = ([], [])
     warnings, damaged = [], False
     for letter, studies, side in (("A", a, read[0]), ("B", b, read[1])):
@@ -93,6 +94,16 @@ def compare_sides(
         )
         (undecided if by_one_run else failed).append((condition, row))
     return Sides(comparison, failed, unsure(conditions, comparison), undecided, warnings, damaged)
+
+
+def _alike(a: Sequence[Study], b: Sequence[Study]) -> tuple[Sequence[Study], Sequence[Study]]:
+    """Return both sides by CPU time if only some runs have phases by what they wait for, and all have CPU time."""
+    both = [*a, *b]
+    if len({study.recorded.metadata.has_waits for study in both}) < 2:
+        return a, b
+    plain = [study.without_waits() for study in both]
+    has_time = all(float(study.recorded.self_s.sum()) > 0 for study in plain)
+    return (plain[: len(a)], plain[len(a) :]) if has_time else (a, b)
 
 
 def _with_files(

@@ -28,6 +28,7 @@ class StudyOptions:
         level: the most phases; the most similar ones are merged.
         dask: the address of a scheduler whose workers read ranks instead.
         resolution_s: the shortest part that is a phase, in seconds; 0: the limits of the method.
+        waits: a program that hardly uses a processor has phases by what it waits for; not with the paper's method.
     """
 
     method: Method = "robust"
@@ -39,6 +40,12 @@ class StudyOptions:
     level: int | None = None
     dask: str | None = None
     resolution_s: float = 0.0
+    waits: bool = True
+
+    @property
+    def reads_waits(self) -> bool:
+        """Whether waits may count as samples."""
+        return self.waits and self.method != "paper"
 
     @property
     def thresholds(self) -> Options:

@@ -166,7 +166,10 @@ def lost_rank(job: RankJob) -> RankRead:
 def recorded_profile(job: RankJob) -> IntervalProfile:
     """Read a rank in its recorded intervals."""
     paper = job.options.method == "paper"
-    return read_profile(job.run, rank=job.rank, libs=job.libs, exe=job.exe, inlined=not paper, nameless=True)
+    return read_profile(
+        job.run, rank=job.rank, libs=job.libs, exe=job.exe, inlined=not paper, nameless=True,
+        waits=job.options.reads_waits,
+    )  # fmt: skip
 
 
 def binned_profile(job: RankJob) -> IntervalProfile:
@@ -272,7 +275,8 @@ def _key(request: SharedRequest) -> str | None:
                 return None
             files += [(name, state.st_size, state.st_mtime_ns) for name, state in states]
     first = request.shown if options.method == "paper" else None
-    how = (options.method, options.k, options.level, options.seed, options.settings, request.libs, request.exe, first)
+    how = (options.method, options.k, options.level, options.seed, options.settings, options.waits, request.libs,
+           request.exe, first)  # fmt: skip
     return hashlib.sha256(json.dumps([request.ranks, files, how]).encode()).hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,6 +122,13 @@ class Study:
         """The results for all ranks together; None if there is one rank, or one is studied alone."""
         return self.shared.ranks if self.shared is not None else None
 
+    def without_waits(self) -> Study:
+        """Return the same, with phases by CPU time alone."""
+        return Study(
+            self.run, rank=self.rank, pid=self.pid, exe=self.exe, libs=self.libs, nameless=self.nameless,
+            options=replace(self.options, waits=False), ranks=self._shared_ranks or None, listener=self.listener,
+        )  # fmt: skip
+
     def of_rank(self, rank: int) -> Study:
         """Return the study of another rank in the same phases; in its own ones if these are of one rank alone."""
         other = Study(
@@ -143,7 +151,7 @@ class Study:
         with self.listener.progress("reading") as report:
             profile = read_profile(
                 self.run, rank=self.rank, process=self.pid, libs=self.libs, exe=self.exe, inlined=self.inlined,
-                nameless=self.nameless, progress=report,
+                nameless=self.nameless, waits=self.options.reads_waits, progress=report,
             )  # fmt: skip
         if self.pid is None:
             self.listener.warn(_others(self.run, profile))

@@ -52,10 +52,12 @@ def read_stream(
     exe: str | None = None,
     arcs: bool = True,
     nameless: bool = False,
+    waits: bool = True,
 ) -> IntervalProfile:
     """Read the stream at `path` of the run in `directory`; `exe` replaces the recorded program's symbols.
 
-    arcs: keep call arcs in the profile. nameless: a program without symbols is one nameless function.
+    arcs: keep call arcs in the profile. nameless: a program without symbols is one nameless function. waits: add
+    what a program that hardly uses a processor waits for.
 
     Raises: NoDataError if there is no complete interval, no symbols, or `exe` is another program.
     """
@@ -68,9 +70,9 @@ def read_stream(
         symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
         tail_calls = TailCalls(space, modules, symbols.machine_code)
-        waits = wait_samples(collected)
-        collected.metadata = replace(collected.metadata, has_waits=waits is not None)
-        parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls, waits=waits).decode()
+        found = wait_samples(collected) if waits else None
+        collected.metadata = replace(collected.metadata, has_waits=found is not None)
+        parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls, waits=found).decode()
     parts.warnings += symbols.warnings
     return with_unreadable_grouped(with_regions_joined(build_profile(parts, space)))
 

@@ -13,9 +13,8 @@ from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.interval_images import WAITS, interval_images
 from incprof.readers.stream.wait_images import Decoded, decode
 
-# Ticks of CPU time of a whole run that are too few to show what it does: the phases need as many.
-TOO_FEW = 20
-# A program waits nearly all the time if it has a smaller share of its time on a processor.
+# A program waits nearly all the time if it has fewer ticks than this share of a busy thread's: then a phase of work is
+# one of waiting as well (analysis/features.py).
 WORKS = 0.05
 # A sample of at most this many ticks is one moment (analysis/phases/sequence.py); so long are the pieces of a wait.
 PIECE = 8
@@ -33,14 +32,14 @@ def wait_samples(collected: Collected) -> tuple[RawSamples, IntArray] | None:
     They are of the main thread, and where that waits for others, of these as well; not of threads that wait at one
     site, unless all do.
     """
-    ran = int(collected.counters[:, 7].sum())
-    if ran >= TOO_FEW:
+    start_ns, end_ns, ticks = (collected.counters[:, at].astype(np.float64) for at in (0, 1, 7))
+    if ticks.sum() >= WORKS * 1e-9 * collected.metadata.rate_hz * (end_ns - start_ns).sum():
         return None
     decoded = decode(list(interval_images(collected.source.path, WAITS)))
     if not len(decoded.spans):
         return None
     samples = _samples(collected, decoded, FUTEX.get(str(collected.metadata.raw.get("arch")), -1))
-    return samples if ran < WORKS * (ran + int(samples[0].weight.sum())) else None
+    return samples if len(samples[1]) else None
 
 
 def _samples(collected: Collected, decoded: Decoded, futex: int) -> tuple[RawSamples, IntArray]:

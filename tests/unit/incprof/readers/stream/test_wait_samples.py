@@ -8,6 +8,9 @@ import pytest
 
 from incprof.model import IntervalProfile
 from incprof.readers.run import open_run, read_profile
+from incprof.study.comparison import _alike
+from incprof.study.phase_options import StudyOptions
+from incprof.study.study import Study
 from tests.unit.incprof.systems.waiting.test_waiting import FUTEX, MS, SLEEP, image
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -16,7 +19,7 @@ WAITS, BLOCKED, ONE_WAIT = 9, 1, 2
 PATHS = ("main;serve", "main;rest", "main;join", "main;work")
 
 
-def profile_of(path: Path, *spans: tuple[int, ...], busy: int = 0) -> IntervalProfile:
+def recorded(path: Path, *spans: tuple[int, ...], busy: int = 0) -> Path:
     writer = StreamWriter(["main", "serve", "rest", "join", "work"])
     writer.metadata["arch"] = "x86_64"
     nodes = [writer.node(each) for each in PATHS]
@@ -24,7 +27,11 @@ def profile_of(path: Path, *spans: tuple[int, ...], busy: int = 0) -> IntervalPr
     work = [Sample("main;work", weight=busy)] if busy else []
     writer.interval(work, images={WAITS: image(*spans, sites=sites)})
     writer.end()
-    return read_profile(open_run(writer.save(path / "run")))
+    return writer.save(path / "run")
+
+
+def profile_of(path: Path, *spans: tuple[int, ...], busy: int = 0) -> IntervalProfile:
+    return read_profile(open_run(recorded(path, *spans, busy=busy)))
 
 
 def span(begin: int, length: int, site: int, *, state: int = BLOCKED, call: int = SLEEP, thread: int = 0,
@@ -75,3 +82,16 @@ def test_threads_of_a_pool_without_work_do_not_hide_the_others(tmp_path: Path) -
         "rest": 0.5, "work": 0.5,
     }  # fmt: skip
     assert set(seconds(profile_of(tmp_path / "all", span(0, 1000, 3, call=FUTEX), *pool))) == {"join", "serve"}
+
+
+def test_a_run_by_its_waits_is_compared_with_one_by_cpu_time_by_that(tmp_path: Path) -> None:
+    rare, often, never = (
+        Study(recorded(tmp_path / str(busy), span(0, 1000, 1, waited=1000 - 10 * busy), busy=busy))
+        for busy in (4, 30, 0)
+    )
+    assert [study.recorded.metadata.has_waits for study in (rare, often, never)] == [True, False, True]
+    for others, waits in (([often], [False, False]), ([never], [True, True])):
+        alike = _alike([rare], others)
+        assert [study.recorded.metadata.has_waits for side in alike for study in side] == waits
+    assert _alike([never], [often]) == ([never], [often])  # there is no CPU time in one of them
+    assert not Study(never.run, options=StudyOptions(method="paper")).recorded.metadata.has_waits
