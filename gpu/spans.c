@@ -47,20 +47,6 @@ static void cover(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-/* Return the index of the first span that ends at `ns` or later. */
-static uint32_t first_from(const struct lane *lane, uint64_t ns)
-{
-    uint32_t low = 0, high = lane->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (lane->spans[middle].end_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void make_room(struct lane *lane)
 {
     if (lane->count < MOST_SPANS)
@@ -70,8 +56,8 @@ static void make_room(struct lane *lane)
     memmove(lane->spans, lane->spans + MOST_SPANS / 2, lane->count * sizeof *lane->spans);
 }
 
-/* Add a span that begins before the newest one. */
-static __attribute__((noinline)) void insert(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+/* Add a span. Most that are not appended end among the last. */
+static void insert(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
     make_room(lane);
     if (start_ns < lane->forgotten_ns) {
@@ -80,18 +66,21 @@ static __attribute__((noinline)) void insert(struct lane *lane, uint64_t start_n
             gpu_count(&gpu_totals.late_ns, late_end - start_ns);
         start_ns = late_end;
     }
-    if (start_ns == end_ns)
+    if (start_ns >= end_ns)
         return;
-    uint32_t first = first_from(lane, start_ns), last = first;
+    uint32_t last = lane->count;
+    while (last > 0 && lane->spans[last - 1].start_ns > end_ns)
+        last--;
+    uint32_t first = last;
     struct span whole = {start_ns, end_ns};
-    uint64_t covered_ns = start_ns;
-    for (; last < lane->count && lane->spans[last].start_ns <= end_ns; last++) {
-        cover(lane, covered_ns, lane->spans[last].start_ns);
-        covered_ns = lane->spans[last].end_ns;
-        whole.start_ns = whole.start_ns < lane->spans[last].start_ns ? whole.start_ns : lane->spans[last].start_ns;
-        whole.end_ns = whole.end_ns > covered_ns ? whole.end_ns : covered_ns;
+    for (; first > 0 && lane->spans[first - 1].end_ns >= start_ns; first--) {
+        const struct span *known = &lane->spans[first - 1];
+        cover(lane, known->end_ns, end_ns);
+        end_ns = known->start_ns;
+        whole.start_ns = whole.start_ns < known->start_ns ? whole.start_ns : known->start_ns;
+        whole.end_ns = whole.end_ns > known->end_ns ? whole.end_ns : known->end_ns;
     }
-    cover(lane, covered_ns, end_ns);
+    cover(lane, start_ns, end_ns);
     memmove(lane->spans + first + 1, lane->spans + last, (lane->count - last) * sizeof *lane->spans);
     lane->spans[first] = whole;
     lane->count = lane->count - (last - first) + 1;
@@ -113,24 +102,12 @@ static inline bool append(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 static __attribute__((noinline)) void add_any(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what,
                                               uint64_t start_ns, uint64_t end_ns)
 {
-    if (lane->count == 0) {
+    if (lane->spans == NULL) {
         lane->key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
         lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
-        lane->count = lane->spans != NULL; /* the first span is empty */
     }
-    if (lane->count == 0 || start_ns >= end_ns)
-        return;
-    struct span *newest = &lane->spans[lane->count - 1];
-    if (start_ns < newest->start_ns) {
+    if (lane->spans != NULL)
         insert(lane, start_ns, end_ns);
-    } else if (start_ns > newest->end_ns) {
-        make_room(lane);
-        lane->spans[lane->count++] = (struct span){start_ns, end_ns};
-        cover(lane, start_ns, end_ns);
-    } else if (end_ns > newest->end_ns) {
-        cover(lane, newest->end_ns, end_ns);
-        newest->end_ns = end_ns;
-    }
 }
 
 static void add(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what, uint64_t start_ns,

@@ -65,8 +65,6 @@ void commands_forget_kernel(cl_kernel kernel);
 
 /* inboxes.c: commands that are not in the lists of their queues yet. */
 #define INBOX_COMMANDS 64u
-/* Called once, before all others. */
-void inboxes_start(void);
 /* Put a command into the thread's inbox. Returns how many are in there; 0: it was not put. */
 uint32_t inboxes_put(const struct command *command);
 /* Pass commands to `take`, until it refuses one. Under the lock. */

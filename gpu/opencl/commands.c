@@ -122,16 +122,18 @@ static cl_int status_of(const struct command *command)
     return result == OPENCL_OK ? status : result;
 }
 
-/* Read the times of a command that has ended, well or not, and release its event. `is_complete`: it has ended well. */
+/* Read the times of a command that has ended, well or not, and release its event. `is_complete`: a newer one of its
+ * queue is, unless another thread enqueued that before. */
 static void end(struct command *command, bool is_complete)
 {
     cl_int status = is_complete ? OPENCL_COMPLETE : status_of(command);
-    command->has_ended = status <= OPENCL_COMPLETE;
-    if (!command->has_ended)
-        return;
     if (status == OPENCL_COMPLETE)
         read_times(command);
-    NEXT_CL(clReleaseEvent)(command->event);
+    if (is_complete && !command->has_times)
+        status = status_of(command);
+    command->has_ended = status <= OPENCL_COMPLETE;
+    if (command->has_ended)
+        NEXT_CL(clReleaseEvent)(command->event);
 }
 
 /* Begin to read a queue, of which this is the newest command. If that is complete, so are all before it, in order. */

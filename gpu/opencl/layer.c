@@ -38,7 +38,6 @@ EXPORT cl_int clInitLayer(cl_uint count, void *const *below, cl_uint *own_count,
     if (count < LEAST_FUNCTIONS || __atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0)
         return OPENCL_OK;
     opencl_functions = below;
-    inboxes_start();
     if (!gpu_start("libincprof_opencl", GPU_OPENCL))
         return OPENCL_OK;
     keep_loaded(below[AT_clFinish]);
