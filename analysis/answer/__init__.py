@@ -46,11 +46,7 @@ def refuse(profile: IntervalProfile) -> None:
         total = float(profile.self_s.sum())
     if not total > 0:
         missed_s = missed_seconds(profile)
-        why = (
-            "the program used no measurable CPU time in its own code, and what it waits for was not recorded"
-            if missed_s is None
-            else not_sampled(missed_s)
-        )
+        why = "the program used no measurable CPU time in its own code" if missed_s is None else not_sampled(missed_s)
         raise NoDataError(f"no samples in {profile.n_intervals} intervals: {why}")
     if not np.isfinite(total):
         raise NoDataError("the sum of the self times is not a number: the profile is damaged, record it again")

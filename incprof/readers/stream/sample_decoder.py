@@ -121,7 +121,9 @@ class SampleDecoder:
             np.concatenate([getattr(raw, name), getattr(waits, name)[use]]) for name in RawSamples.__dataclass_fields__
         ]
         order = np.lexsort((both[1], joined))
-        return RawSamples(*(column[order] for column in both)), joined[order]
+        raw = RawSamples(*(column[order] for column in both))
+        # Sites of damaged images may have any node.
+        return replace(raw, node=np.where(raw.node < self._node_limit, raw.node, 0)), joined[order]
 
     def _columns(self, raw: RawSamples, interval: Int64Array, keep: BoolArray) -> list[npt.NDArray[Any]]:
         """Return the model's columns of samples, with times clamped to their interval, whatever the clock did."""

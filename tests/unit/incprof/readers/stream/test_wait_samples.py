@@ -95,3 +95,13 @@ def test_a_run_by_its_waits_is_compared_with_one_by_cpu_time_by_that(tmp_path: P
         assert [study.recorded.metadata.has_waits for side in alike for study in side] == waits
     assert _alike([never], [often]) == ([never], [often])  # there is no CPU time in one of them
     assert not Study(never.run, options=StudyOptions(method="paper")).recorded.metadata.has_waits
+
+
+def test_a_site_at_a_node_that_the_file_cannot_have_is_at_none(tmp_path: Path) -> None:
+    writer = StreamWriter(["main", "serve"])
+    sites = [(2**31 - 1, ()), (writer.node("main;serve"), ())]
+    writer.interval(images={WAITS: image(span(0, 500, 1), span(500, 500, 2), sites=sites)})
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    assert len(profile.paths.parent) < 10
+    assert seconds(profile) == {"[no application frame]": 0.5, "serve": 0.5}
