@@ -1,14 +1,15 @@
-/* Thread safety: `keys`, `places` and `is_used` are atomic; an entry's other fields belong to the thread that has put
- * its address in, or taken it out. A freed entry belongs to the interval thread once it is in the list `freed` (push:
- * compare and swap; the interval thread takes the whole list), which makes it usable again. */
+/* Thread safety: `keys`, `places`, `is_used` and `has_far` are atomic; an entry's other fields belong to the thread
+ * that has put its address in, or taken it out. A freed entry belongs to the interval thread once it is in the list
+ * `freed` (push: compare and swap; the interval thread takes the whole list), which makes it usable again. */
 #define _GNU_SOURCE
 #include "live.h"
 
 #include "sys.h"
 
-#define BUCKETS ((uint32_t)1 << 15)
+#define NEAR_BUCKETS ((uint32_t)1 << 10)
+#define FAR_BUCKETS ((uint32_t)1 << 15)
 #define BUCKET_SLOTS 8
-#define SLOTS (BUCKETS * BUCKET_SLOTS)
+#define SLOTS (FAR_BUCKETS * BUCKET_SLOTS)
 
 #define MOST_TRIES 16
 
@@ -17,12 +18,14 @@ enum { KEY_NONE, KEY_TAKEN };
 
 _Alignas(65536) uint16_t live_pages[LIVE_PAGES];
 
-/* An address has two buckets. Entries are apart: the same address is freed many times before an interval is written. */
+/* An address has a near bucket, and two others for when that one is full: a page of memory that is used for the first
+ * time costs as much as the rest of an event, and few programs need more than the near ones. Entries are apart: the
+ * same address is freed many times before an interval is written. */
 static struct table {
     struct bucket {
         uintptr_t keys[BUCKET_SLOTS];
         uint32_t places[BUCKET_SLOTS]; /* the entries of the keys */
-    } buckets[BUCKETS];
+    } near[NEAR_BUCKETS], far[FAR_BUCKETS];
     uint8_t is_used[SLOTS]; /* of entries */
     struct entry {
         uint64_t id, freed_ns;
@@ -32,12 +35,19 @@ static struct table {
 
 static uint32_t freed = LIVE_NONE; /* the newest */
 static uint32_t next_entry;
+static bool has_far; /* a near bucket has been full */
 static uint64_t count;
 
 static struct bucket *bucket_of(uintptr_t address, int choice)
 {
-    uint64_t hash = (address >> 4) * (choice == 0 ? 0x9e3779b97f4a7c15u : 0xc2b2ae3d27d4eb4fu);
-    return &table->buckets[hash >> 49];
+    uint64_t hash = (address >> 4) * (choice < 2 ? 0x9e3779b97f4a7c15u : 0xc2b2ae3d27d4eb4fu);
+    return choice == 0 ? &table->near[hash >> 32 & (NEAR_BUCKETS - 1)] : &table->far[hash >> 49];
+}
+
+/* Return how many buckets an address may be in. */
+static int choices(void)
+{
+    return table == NULL ? 0 : __atomic_load_n(&has_far, __ATOMIC_RELAXED) ? 3 : 1;
 }
 
 static void count_page(uintptr_t address, int more)
@@ -59,13 +69,15 @@ static uint32_t free_slots(const struct bucket *bucket)
     return free;
 }
 
-/* Return the bucket for a new address: the emptier one, once the first is half full. Most tables never are, and touch
- * half as much memory. */
+/* Return the bucket for a new address: the near one, else the emptier one of the others. */
 static struct bucket *choose_bucket(uintptr_t address)
 {
-    struct bucket *first = bucket_of(address, 0), *second = bucket_of(address, 1);
-    uint32_t free = free_slots(first);
-    return free > BUCKET_SLOTS / 2 || free >= free_slots(second) ? first : second;
+    struct bucket *near = bucket_of(address, 0);
+    if (free_slots(near) > 0)
+        return near;
+    __atomic_store_n(&has_far, true, __ATOMIC_RELAXED);
+    struct bucket *first = bucket_of(address, 1), *second = bucket_of(address, 2);
+    return free_slots(second) > free_slots(first) ? second : first;
 }
 
 static uint32_t acquire_entry(void)
@@ -118,7 +130,7 @@ uint32_t live_add(const void *block, uint64_t id)
 uint32_t live_take(const void *block)
 {
     uintptr_t address = (uintptr_t)block;
-    for (int choice = 0; table != NULL && address > KEY_TAKEN && choice < 2; choice++) {
+    for (int choice = 0; address > KEY_TAKEN && choice < choices(); choice++) {
         struct bucket *bucket = bucket_of(address, choice);
         for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
             uintptr_t key = address;
@@ -178,6 +190,7 @@ bool live_begin(void)
 {
     freed = LIVE_NONE;
     count = 0;
+    has_far = false;
     if (table == NULL)
         return (table = sys_alloc_untouched(sizeof *table)) != NULL;
     SYS3(SYS_madvise, live_pages, sizeof live_pages, MADV_DONTNEED);
