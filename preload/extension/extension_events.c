@@ -51,10 +51,12 @@ static enum extension_result put(struct thread *thread, uint32_t number, const u
     else if (has_path) /* in a process of a job that has had no tick yet */
         module_scan_request();
     bool is_taken = ring_put_event(thread, number, now_ns, flags, words);
-    uint64_t spent_ns = is_timed ? TIMED_ONE_IN * (sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) : 0;
-    thread_add(&thread->counters.handler_ns, spent_ns);
-    thread_add(&thread->counters.event_ns, spent_ns);
-    account_charge(ACCOUNT_EVENTS + number, spent_ns);
+    if (is_timed) {
+        uint64_t spent_ns = TIMED_ONE_IN * (sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+        thread_add(&thread->counters.handler_ns, spent_ns);
+        thread_add(&thread->counters.event_ns, spent_ns);
+        account_charge(ACCOUNT_EVENTS + number, spent_ns);
+    }
     return is_taken ? EXTENSION_TAKEN : EXTENSION_LOST;
 }
 

@@ -26,21 +26,21 @@ static const char *trouble, *reported_trouble;
 
 static bool perf_is_refused;
 
+static uint64_t random_state; /* atomic */
+
 static void note(const char *what)
 {
     __atomic_store_n(&trouble, what, __ATOMIC_RELAXED);
 }
 
-/* xorshift: the first expiry is uniform over the period, so that short threads are sampled in proportion to their
- * time. */
+/* splitmix64, from the time of the start: the first expiry is uniform over the period, so that short threads are
+ * sampled in proportion to their time. */
 uint64_t ticker_random_below(uint64_t bound)
 {
-    static uint64_t state;
-    uint64_t x = __atomic_add_fetch(&state, monotonic_ns() | 1, __ATOMIC_RELAXED);
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return x % bound;
+    uint64_t x = __atomic_add_fetch(&random_state, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % bound;
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -71,6 +71,7 @@ void ticker_begin(const struct config *config)
 {
     period_ns = 1000000000u / config->rate_hz;
     clock_source = config->clock;
+    random_state ^= monotonic_ns();
     kernel_tick_ns = rate_kernel_tick_ns();
     wanted = 0;
     missed_ticks_begin();
