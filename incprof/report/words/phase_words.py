@@ -278,8 +278,9 @@ def _remedy(result: PhaseResult) -> str:
 
 
 def _little(phase: Phase) -> bool:
-    """Return whether the sites of a phase do not cover most of it."""
-    return bool(phase.sites) and sum(site.phase_pct for site in phase.sites) < 100 * LITTLE
+    """Return whether the sites of a phase do not cover most of it; not of one that its own words explain."""
+    explained = phase.off_cpu or phase.outside or not phase.functions
+    return not explained and sum(site.phase_pct for site in phase.sites) < 100 * LITTLE
 
 
 def _little_line(phase: Phase) -> str:
@@ -289,7 +290,8 @@ def _little_line(phase: Phase) -> str:
     others = [top for top in phase.functions if top.function not in named][:3]
     where = ", ".join(f"{shorten(top.function.name, NAME_ROOM)} {percent(top.share)}" for top in others)
     sites = "its site has" if len(phase.sites) == 1 else "its sites have"
-    return f"no function represents phase {phase.id} ({sites} {percent(covered)} of it)" + (
+    of_it = f" ({sites} {percent(covered)} of it)" if phase.sites else ""
+    return f"no function represents phase {phase.id}{of_it}" + (
         f"; most of its own time is in {where}" if where else ""
     )
 

@@ -62,6 +62,9 @@ def test_sites_with_a_small_share_of_their_phase_are_reported():
     little = replace(result, phases=(replace(phase, sites=(site,)),))
     (line,) = caveat_lines(little)
     assert line.startswith("no function represents phase 0 (its site has 15 % of it)")
+    (line,) = caveat_lines(replace(result, phases=(replace(phase, sites=()),)))
+    assert line.startswith("no function represents phase 0; most of its own time is in ")
+    assert caveat_lines(replace(result, phases=(replace(phase, sites=(), off_cpu=True),))) == []
     assert caveat_lines(result) == []
 
 
