@@ -77,7 +77,6 @@ static void add(const void *record)
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-    (void)size;
     void *record = NULL;
     size_t dropped = 0;
     clock_measure(read_clock);

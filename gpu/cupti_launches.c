@@ -50,7 +50,6 @@ static bool is_void(const void *data)
 
 void launches_callback(void *user, int domain, uint32_t function, const void *data)
 {
-    (void)user;
     if (!gpu_is_recording() || data == NULL)
         return;
     if (domain == DOMAIN_RESOURCE)

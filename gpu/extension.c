@@ -68,37 +68,26 @@ static void put_state(uint64_t run_start_ns)
     buffer_free(&record);
 }
 
-/* First in an image, because numbers of names and devices are the interface's. */
-static void put_interface(void)
-{
-    buffer_varint(&image, RECORD_INTERFACE);
-    buffer_varint(&image, 1);
-    buffer_varint(&image, gpu_interface);
-}
-
-/* Return whether there is a reason for images, from now on: work, or that none can be recorded. */
-static bool is_used(void)
-{
-    return __atomic_load_n(&state, __ATOMIC_RELAXED) != GPU_RECORDED || sums_any() ||
-           __atomic_load_n(&gpu_totals.launches, __ATOMIC_RELAXED) > 0 ||
-           __atomic_load_n(&gpu_totals.graph_launches, __ATOMIC_RELAXED) > 0;
-}
-
 static const uint8_t *put(const struct extension_interval *interval, size_t *length)
 {
-    static bool has_image;
+    static bool has_image; /* from the first work on, or if none can be recorded */
     if (!gpu_is_recording() || !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
         return NULL;
     launches_resolve(interval->is_last);
     spans_put();
-    has_image = has_image || is_used();
+    has_image = has_image || __atomic_load_n(&state, __ATOMIC_RELAXED) != GPU_RECORDED || sums_any() ||
+                __atomic_load_n(&gpu_totals.launches, __ATOMIC_RELAXED) > 0 ||
+                __atomic_load_n(&gpu_totals.graph_launches, __ATOMIC_RELAXED) > 0;
     if (!has_image) {
         gpu_leave();
         return NULL;
     }
     image.length = 0;
     image.failed = false;
-    put_interface();
+    /* First, because numbers of names and devices are the interface's. */
+    buffer_varint(&image, RECORD_INTERFACE);
+    buffer_varint(&image, 1);
+    buffer_varint(&image, gpu_interface);
     put_state(interval->run_start_ns);
     names_put(&image);
     sums_put(&image, interval->run_start_ns);

@@ -43,7 +43,6 @@ static void *open_in(const char *directory, const char *more, int flags)
 
 static int find_runtime(struct dl_phdr_info *object, size_t size, void *into)
 {
-    (void)size;
     const char *base = object->dlpi_name != NULL ? strrchr(object->dlpi_name, '/') : NULL;
     if (base == NULL || strncmp(base, "/libcudart", 10) != 0 || base - object->dlpi_name >= MOST_PATH)
         return 0;

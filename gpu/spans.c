@@ -47,26 +47,39 @@ static void cover(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-static void make_room(struct lane *lane)
+/* Add a span that begins after the newest one and lies in the slot of the sum, as most do; false: it does not. */
+static inline bool append(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
-    if (lane->count < MOST_SPANS)
-        return;
-    lane->count -= MOST_SPANS / 2;
-    lane->forgotten_ns = lane->spans[MOST_SPANS / 2 - 1].end_ns;
-    memmove(lane->spans, lane->spans + MOST_SPANS / 2, lane->count * sizeof *lane->spans);
+    uint64_t slot_ns = lane->key.slot * SLOT_NS;
+    if (lane->count == 0 || lane->count == MOST_SPANS || start_ns <= lane->spans[lane->count - 1].end_ns ||
+        start_ns < slot_ns || end_ns > slot_ns + SLOT_NS)
+        return false;
+    lane->spans[lane->count++] = (struct span){start_ns, end_ns};
+    lane->pieces++;
+    lane->ns += end_ns - start_ns;
+    return true;
 }
 
 /* Add a span. Most that are not appended end among the last. */
-static void insert(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+static __attribute__((noinline)) void insert(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what,
+                                             uint64_t start_ns, uint64_t end_ns)
 {
-    make_room(lane);
+    if (lane->spans == NULL) {
+        lane->key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
+        lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
+    }
+    if (lane->count == MOST_SPANS) {
+        lane->count -= MOST_SPANS / 2;
+        lane->forgotten_ns = lane->spans[MOST_SPANS / 2 - 1].end_ns;
+        memmove(lane->spans, lane->spans + MOST_SPANS / 2, lane->count * sizeof *lane->spans);
+    }
     if (start_ns < lane->forgotten_ns) {
         uint64_t late_end = end_ns < lane->forgotten_ns ? end_ns : lane->forgotten_ns;
         if (lane->key.kind == SUM_BUSY)
             gpu_count(&gpu_totals.late_ns, late_end - start_ns);
         start_ns = late_end;
     }
-    if (start_ns >= end_ns)
+    if (start_ns >= end_ns || lane->spans == NULL)
         return;
     uint32_t last = lane->count;
     while (last > 0 && lane->spans[last - 1].start_ns > end_ns)
@@ -86,35 +99,11 @@ static void insert(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
     lane->count = lane->count - (last - first) + 1;
 }
 
-/* Add a span that begins after the newest one and lies in the slot of the sum, as most do; false: it does not. */
-static inline bool append(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
-{
-    uint64_t slot_ns = lane->key.slot * SLOT_NS;
-    if (lane->count == 0 || lane->count == MOST_SPANS || start_ns <= lane->spans[lane->count - 1].end_ns ||
-        start_ns < slot_ns || end_ns > slot_ns + SLOT_NS)
-        return false;
-    lane->spans[lane->count++] = (struct span){start_ns, end_ns};
-    lane->pieces++;
-    lane->ns += end_ns - start_ns;
-    return true;
-}
-
-static __attribute__((noinline)) void add_any(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what,
-                                              uint64_t start_ns, uint64_t end_ns)
-{
-    if (lane->spans == NULL) {
-        lane->key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
-        lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
-    }
-    if (lane->spans != NULL)
-        insert(lane, start_ns, end_ns);
-}
-
 static void add(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what, uint64_t start_ns,
                 uint64_t end_ns)
 {
     if (!append(lane, start_ns, end_ns))
-        add_any(lane, kind, device, what, start_ns, end_ns);
+        insert(lane, kind, device, what, start_ns, end_ns);
 }
 
 static bool is_stream(uint32_t number, unsigned device, uint32_t stream)

@@ -61,7 +61,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     nodes |= {node for each in by_phase for copy in each.copies for node, _ in copy.paths}
     places = {} if paths is None else places_of(study, paths, nodes)
     columns = (
-        Column("GPU", lambda phase: _of(phases, phase, "busy"), "%", drop=2, key="gpu_busy"),
+        Column("GPU", lambda phase: phases[phase].busy if phase in phases else None, "%", drop=2, key="gpu_busy"),
         Column("GPUs", lambda phase: _sentence(phases.get(phase), result, paths, places), sentence=True),
         Column("Kernels", lambda phase: _kernels_text(phases.get(phase), paths, places), sentence=True),
     )
@@ -73,11 +73,6 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     )
     lanes = () if bins is None or not phases else _lanes(activity, bins)
     return CardPart("device", values, columns, lanes, tuple(notes(activity)), amounts if phases else ())
-
-
-def _of(phases: dict[int, PhaseGpu], phase: int, name: str) -> float | None:
-    """Return a share of a phase; None where it is not available."""
-    return float(getattr(phases[phase], name)) if phase in phases else None
 
 
 def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
