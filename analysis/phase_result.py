@@ -307,7 +307,8 @@ class RunSummary:
         counting: contribution of counting calls to the overhead.
         counted: whether calls were counted, by -pg; else they are estimated from samples.
         recorded: number of recorded intervals, from which those of the analysis were pooled and cut; 0: the same.
-        own_s: CPU seconds that recording took, of a program that waits nearly all the time; else 0.
+        own_s: CPU seconds that recording took.
+        by_waits: whether phases and functions are by what the program waits for, in wall-clock time.
     """
 
     app: str
@@ -326,6 +327,7 @@ class RunSummary:
     counted: bool = True
     recorded: int = 0
     own_s: float = 0.0
+    by_waits: bool = False
 
     @property
     def how_cut(self) -> str:

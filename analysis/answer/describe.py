@@ -144,7 +144,8 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None, reco
         counting=counting(profile),
         counted=profile.counted,
         recorded=recorded,
-        own_s=float(profile.counters.own_s.sum()) if meta.has_waits else 0.0,
+        own_s=float(profile.counters.own_s.sum()),
+        by_waits=meta.has_waits,
     )
 
 

@@ -131,6 +131,6 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "interval_s": run.interval_s,
         "pooled": run.pooled,
         "rate_hz": run.rate_hz,
-        **fields(run, "reached_hz samples counted overhead_pct duration_s off_cpu_s"),
+        **fields(run, "reached_hz samples counted overhead_pct duration_s off_cpu_s by_waits"),
         "counting": counting,
     }

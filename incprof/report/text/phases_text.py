@@ -125,7 +125,7 @@ def head_line(run: RunSummary) -> str:
         f"{count(run.intervals, 'interval')} of {run.interval_s:g} s{run.how_cut}",
         duration(run.duration_s),
         count(run.samples, "sample") + _rate(run),
-        f"overhead {overhead(run.overhead_pct, run.own_s)}",
+        f"overhead {overhead(run.overhead_pct, run.own_s if run.by_waits else 0.0)}",
     ]
     return ", ".join(parts)
 

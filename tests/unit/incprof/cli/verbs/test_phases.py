@@ -21,7 +21,7 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
             "interval_s": 1.0, "pooled": 1, "rate_hz": 100.0,
             "samples": 60, "counted": True,
         "reached_hz": pytest.approx(3, rel=0.02),
-        "overhead_pct": None, "duration_s": 20.0, "off_cpu_s": 0.0, "counting": None,
+        "overhead_pct": None, "duration_s": 20.0, "off_cpu_s": 0.0, "by_waits": False, "counting": None,
     }  # fmt: skip
     assert (found["rank"], found["method"], found["k"]) == (0, "robust", 2)
     assert found["labels"] == [0] * 10 + [1] * 10
