@@ -141,7 +141,9 @@ def _time_owner(phase: PhaseWaits, waits: Waits) -> str:
     if len(phase.busy) == 1:
         return f"the time of {_thread(phase.busy[0], waits)}"
     short = set(phase.busy) & set(waits.short[:1])
-    return f"the time of its {len(phase.busy) - len(short)} busy threads" + (" and short ones" if short else "")
+    return f"the time of its {count(len(phase.busy) - len(short), 'busy thread')}" + (
+        " and short ones" if short else ""
+    )
 
 
 def _thread(number: int, waits: Waits) -> str:
