@@ -74,8 +74,8 @@ def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
 
 
 def _peak_of(one: PhaseMemory | None) -> int | None:
-    """Return the bytes at a phase's peak; None where too few were sampled to estimate them."""
-    return round(one.peak_b) if one is not None and one.peak_error_b <= MOST_ERROR * one.peak_b else None
+    """Return the bytes at a phase's peak; None where none or too few were sampled to estimate them."""
+    return round(one.peak_b) or None if one is not None and one.peak_error_b <= MOST_ERROR * one.peak_b else None
 
 
 def value(one: PhaseMemory, names: Names) -> dict[str, object]:
@@ -112,7 +112,9 @@ def sentence(one: PhaseMemory, names: Names) -> str | None:
     allocates = f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, names, 'in')}"
     sentences = [allocates] if one.allocated_b >= 0.5 else []
     error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
-    if _peak_of(one) is None:
+    if one.peak_b < 0.5:
+        pass  # no block that was alive was sampled
+    elif _peak_of(one) is None:
         sentences.append(f"has no more than {decimal_size(round(one.peak_b + 2 * one.peak_error_b))} at its peak")
     else:
         peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
@@ -160,9 +162,10 @@ def notes(allocations: Allocations) -> list[str]:
         return ["Allocations were not recorded: the program defines malloc itself"]
     lines = []
     if len(allocations.end_s):
-        sampled = f"{count(len(allocations), 'allocation')} of the process sampled"
+        sampled = f"Memory is an estimate from {count(len(allocations), 'allocation')} of the process sampled"
         lines.append(
-            f"Memory is an estimate from {sampled}; it allocated {decimal_size(round(allocations.allocated_b))} in all"
+            f"{sampled if len(allocations) else 'No allocation of the process was sampled'}; it allocated "
+            f"{decimal_size(round(allocations.allocated_b))} in all"
         )
         mean = float(allocations.usual_mean.max())
         if mean > float(allocations.usual_mean.min()):

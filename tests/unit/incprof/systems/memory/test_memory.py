@@ -321,6 +321,7 @@ def test_a_peak_of_few_samples_is_only_a_bound() -> None:
     memory = PhaseMemory(0, 1.0, 0.0, 0.0, 0.0, 0.0, 10e6, 4e6, None, (), ())
     assert sentence(memory, {}) == "has 10 MB +- 4 MB at its peak"
     assert sentence(replace(memory, peak_error_b=6e6), {}) == "has no more than 22 MB at its peak"
+    assert sentence(replace(memory, allocated_b=1e6, peak_b=0.0, peak_error_b=0.0), {}) == "allocates 1 MB (1 MB/s)"
 
 
 def growth_in(seconds: int, *, freed_s: float, until_s: float) -> Growth | None:
