@@ -165,7 +165,8 @@ def _peers(wall_s: FloatArray) -> IntArray:
 
 def _outliers(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
     """Return the ranks beyond their peers, (r,), none if there are many; the usual value and its scatter, seconds."""
-    none, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
+    none = np.zeros(len(seconds), dtype=np.bool_)
+    usual = float(np.median(seconds)) if len(seconds) else 0.0  # no rank goes through some shared phases
     if len(seconds) < PEERS or not usual > 0:
         return none, usual, 1.0
     spread = float(np.median(np.abs(seconds - usual))) / NORMAL

@@ -263,6 +263,11 @@ def test_exactly_the_stragglers_are_found(seed):
     assert sorted(balanced(work)) == sorted(slow.tolist())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_phase_that_no_rank_goes_through_has_no_straggler():
+    assert balanced(np.array([100.0, 100.3, 99.8, 130.0]), k=2) == [3]
+
+
 def test_imbalance_of_many_is_no_straggler():
     assert balanced(np.linspace(100.0, 200.0, 64)) == []
     assert balanced(np.repeat([100.0, 150.0], 32)) == []
