@@ -201,11 +201,11 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
     for name, library in EXTENSIONS.items():
         if variables.get(name, "0") != "0":
             preload = preload_value(_find_library(library, environ), preload)
-    if variables.get("INCPROF_GPU", "0") != "0" and not environ.get(INJECTION):
-        variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
     if variables.get("INCPROF_GPU", "0") != "0":
-        variables[LAYERS] = layers_value(_find_library(OPENCL_LIBRARY, environ), environ.get(LAYERS, ""))
-        variables[OPENMP_TOOLS] = layers_value(_find_library(OPENMP_LIBRARY, environ), environ.get(OPENMP_TOOLS, ""))
+        if not environ.get(INJECTION):
+            variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
+        for name, library in ((LAYERS, OPENCL_LIBRARY), (OPENMP_TOOLS, OPENMP_LIBRARY)):
+            variables[name] = layers_value(_find_library(library, environ), environ.get(name, ""))
         if environ.get(TOOLS) or find_rocprofiler(environ):
             variables[TOOLS] = tools_value(_find_library(HIP_LIBRARY, environ), environ.get(TOOLS, ""))
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}

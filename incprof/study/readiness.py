@@ -176,19 +176,14 @@ def _gpus() -> Finding:
     """Check whether `record --gpu` would find what it needs; a device is not touched."""
     if not os.path.exists("/dev/nvidiactl"):
         return Finding("GPU", "lacking", "no NVIDIA device (only record --gpu of CUDA programs needs one)")
-    other = os.environ.get(launch.INJECTION)
+    other, named = os.environ.get(launch.INJECTION), os.environ.get("INCPROF_CUPTI")
     if other and os.path.basename(other) != launch.GPU_LIBRARY:
-        return Finding(
-            "GPU",
-            "lacking",
-            f"{launch.INJECTION} is set to {other}: record --gpu keeps it, and records nothing of CUDA",
-        )
-    named = os.environ.get("INCPROF_CUPTI")
+        text = f"{launch.INJECTION} is set to {other}: record --gpu keeps it, and records nothing of CUDA"
+        return Finding("GPU", "lacking", text)
     if named and not os.path.isfile(named):
         return Finding("GPU", "lacking", f"INCPROF_CUPTI={named}: no such file")
-    return Finding(
-        "GPU", "ok", "NVIDIA device; record --gpu needs libcupti beside the program's CUDA, or INCPROF_CUPTI"
-    )
+    text = "NVIDIA device; record --gpu needs libcupti beside the program's CUDA, or INCPROF_CUPTI"
+    return Finding("GPU", "ok", text)
 
 
 def _rocm() -> Finding:
