@@ -106,10 +106,10 @@ def test_the_time_in_which_host_and_device_are_busy(host: Callable[..., Recordin
     # The last 3 ms: a kernel runs for all of it on one device, for 1 ms on others; the host waits for 2 ms.
     found = activity_in(host("run:1:3000000:0", "devices:3:1000000", "wait:2000000", "deliver:5:3"))
     lanes = {what: seconds for (_, what), seconds in seconds_of(found.overlaps).items()}
-    started = lanes[DEVICE_OR_WAIT].expected - lanes[ANY_DEVICE].expected
+    started_ns = round((lanes[DEVICE_OR_WAIT].expected - lanes[ANY_DEVICE].expected) * 1e9)
     # Each ends when its word is read: the spans do not begin and end at once.
-    assert lanes[ANY_DEVICE].expected >= 3e-3
-    assert 0 <= started <= 2e-3
+    assert round(lanes[ANY_DEVICE].expected * 1e9) >= 3 * MILLI
+    assert 0 <= started_ns <= 2 * MILLI
     assert (found.overlaps.device == HOST).all()
 
 
