@@ -38,6 +38,12 @@ def test_as_few_are_named_as_leave_one_percent(tmp_path, capsys, call_ps, named)
     assert found["left_pct"] <= 1
 
 
+def test_counting_that_is_estimated_at_more_than_there_was(tmp_path, capsys):
+    found = told(capsys, saved(tmp_path, call_ps=5000))
+    assert found["program_s"] == pytest.approx(880_000_000 * 2 / 6e9, abs=1e-6)
+    assert [one["name"] for one in found["functions"]] == ["leaf", "solve"]
+
+
 def test_text_has_the_same_numbers(tmp_path, capsys):
     run = saved(tmp_path, call_ps=1000)
     assert main(["check", "--hot", run]) == 0
