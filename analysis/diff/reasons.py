@@ -41,7 +41,6 @@ def with_reasons(
         amounts: of each run, by metric.
         phases: in the order of the table's groups.
     """
-    amounts = _with_zeros(amounts)
     shared = _shared(amounts)
     rows = [
         row
@@ -61,7 +60,6 @@ def with_reasons(
 
 def with_reasons_of_run(table: ComparedRows, amounts: Sequence[Mapping[str, Amount]], run: Row) -> Row:
     """Return the row of the run with a row for each amount that all runs recorded: the sum over all phases."""
-    amounts = _with_zeros(amounts)
     rows = []
     for metric in _shared(amounts):
         of_runs = [each[metric] for each in amounts]
@@ -77,30 +75,16 @@ def _shared(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
 
 
 def _judged(rows: Sequence[AmountRow], table: ComparedRows) -> list[AmountRow]:
-    """Return the rows with verdicts."""
-    return [row if row.ci is not None else _from_nothing(row, table.noise) for row in with_verdicts(rows)]
+    """Return the rows with verdicts, adjusted for the number of rows of each kind of amount."""
+    kinds = list(dict.fromkeys(row.metric for row in rows))
+    by_kind = [row for kind in kinds for row in with_verdicts([row for row in rows if row.metric == kind])]
+    return [row if row.ci is not None else _from_nothing(row, table.noise) for row in by_kind]
 
 
 def recorded_once(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
     """Return the names of the amounts that only some of the runs recorded."""
-    amounts = _with_zeros(amounts)
     names = {metric: amount.name for each in amounts for metric, amount in each.items()}
     return [name for metric, name in names.items() if not all(metric in each for each in amounts)]
-
-
-def _with_zeros(amounts: Sequence[Mapping[str, Amount]]) -> list[dict[str, Amount]]:
-    """Return the amounts with zero for each part that a run lacks, such as `wait.lock`, where it has the whole."""
-    parts = {metric: amount for each in amounts for metric, amount in each.items() if "." in metric}
-    out = []
-    for each in amounts:
-        wholes = {metric: each.get(metric.rpartition(".")[0]) for metric in parts if metric not in each}
-        zeros = {
-            metric: replace(parts[metric], values=dict.fromkeys(whole.values, 0.0))
-            for metric, whole in wholes.items()
-            if whole is not None
-        }
-        out.append({**each, **zeros})
-    return out
 
 
 def _row(table: ComparedRows, phase: PhaseRow, group: Group, of_runs: Sequence[Amount]) -> AmountRow | None:
@@ -155,7 +139,7 @@ def _quotients(table: ComparedRows, phase: Row, rows: Sequence[AmountRow]) -> li
 
 # The main reason for a change.
 
-# Reasons with this part of the change of a phase explain it; the main one alone, or several with so much each.
+# Reasons with this part of the change of a phase explain it together; each has so much.
 MAIN, EACH = 0.5, 0.2
 # The part of the growth of cycles that instructions, or the cycles for each, must have to be the reason alone.
 ALONE = 2 / 3
@@ -169,34 +153,81 @@ class MainReason:
         row: CPU time, or waiting for one cause.
         part: of the change, from 0; above 1 with several threads, or where something else made up for it.
         by: of CPU time, whether the number of instructions changed, the cycles for each, or both; None: unknown.
-        others: further reasons, where none makes up most of the change, with their parts.
+        others: further reasons with their parts.
+        kernel: the part of the change of CPU time that is in the kernel, if it is most of it; else None.
+        moved: bytes read or written that changed as well, if it is in the kernel or waits for files; else None.
+        of_cpu: whether it is the change of CPU time: wall time does not show it, or was not compared.
     """
 
     row: AmountRow
     part: float
     by: Literal["instructions", "cycles", "both"] | None = None
     others: tuple[tuple[AmountRow, float], ...] = ()
+    kernel: float | None = None
+    moved: AmountRow | None = None
+    of_cpu: bool = False
 
 
 def main_reason(phase: Row) -> MainReason | None:
     """Return what makes up most of the change of a phase or of the run; None if it did not change beyond noise.
 
-    Waiting is divided by cause as far as causes were recorded.
+    Waiting is divided by cause as far as causes were recorded. It has no part in a change of CPU time.
     """
     by_metric = {row.metric: row for row in phase.reasons}
-    causes = [row for row in phase.reasons if row.metric.startswith("wait.")]
-    rows = causes or [by_metric[metric] for metric in ("wait",) if metric in by_metric]
-    rows += [by_metric["cpu"]] if "cpu" in by_metric else []
-    change_s = phase.change_s
-    if phase.verdict not in ("slower", "faster"):
+    changed = phase.only_cpu or phase
+    if changed.verdict not in ("slower", "faster"):
         return None
-    parts = [(row, row.change_s / change_s) for row in rows if row.verdict != "same"]
-    parts = sorted((one for one in parts if one[1] >= EACH), key=lambda one: -one[1])
-    if sum(part for _, part in parts) < MAIN:
+    cpu = [by_metric["cpu"]] if "cpu" in by_metric else []
+    causes = [row for row in phase.reasons if row.metric.startswith("wait.")]
+    whole = [by_metric["wait"]] if "wait" in by_metric else []
+    sets = [] if phase.off_cpu_s is None else [_parts(rows, phase.change_s) for rows in (causes + cpu, whole + cpu)]
+    if changed is not phase:
+        # Its wall time scatters too much to show a change; that it waits longer may be certain nevertheless.
+        sets = [parts for parts in sets if any(row.metric not in ("cpu", "wait.run-queue") for row, _ in parts)]
+    parts, of_cpu = next((parts for parts in sets if parts), []), False
+    if not parts and (changed is not phase or phase.off_cpu_s is None):
+        parts, of_cpu = _parts(cpu, changed.change_s), True
+    if not parts:
         return None
     (most, part), *others = parts
-    others = [] if part >= MAIN else others
-    return MainReason(most, part, _by(by_metric) if most.metric == "cpu" else None, tuple(others))
+    is_cpu = most.metric == "cpu"
+    kernel = _kernel_part(by_metric, most) if is_cpu else None
+    by = _by(by_metric) if is_cpu else None
+    if of_cpu and by is None and kernel is None:
+        return None
+    moved = _moved(by_metric, most.change_s > 0) if kernel is not None or most.metric == "wait.io" else None
+    return MainReason(most, part, by, tuple(others), kernel, moved, of_cpu)
+
+
+def _parts(rows: Sequence[AmountRow], change_s: float) -> list[tuple[AmountRow, float]]:
+    """Return the amounts with their parts of a change, largest first; none if they make up less than MAIN of it."""
+    parts = [(row, row.change_s / change_s) for row in rows if row.verdict != "same"] if change_s else []
+    parts = sorted((one for one in parts if one[1] >= EACH), key=lambda one: -one[1])
+    return parts if sum(part for _, part in parts) >= MAIN else []
+
+
+def _kernel_part(rows: Mapping[str, AmountRow], cpu: AmountRow) -> float | None:
+    """Return the part of a change of CPU time that is in the kernel; None if it is not most of it beyond noise."""
+    kernel = rows.get("kernel")
+    part = kernel.change_s / cpu.change_s if kernel is not None and kernel.verdict != "same" else 0.0
+    return part if part >= MAIN else None
+
+
+def _moved(rows: Mapping[str, AmountRow], more: bool) -> AmountRow | None:
+    """Return the bytes read or written that became most more, or less, if that is much."""
+    moved = [row for name in ("written", "read") if (row := rows.get(name)) is not None]
+    moved = [row for row in moved if row.verdict != "same" and is_large(row) and (row.change_s > 0) == more]
+    return max(moved, key=lambda row: abs(row.change_s), default=None)
+
+
+# Bytes that change by this factor, and by so many, are much.
+WORTH_FACTOR, WORTH_B = 1.1, 1e6
+
+
+def is_large(row: AmountRow) -> bool:
+    """Return whether bytes changed by a factor and a size that matter."""
+    less, more = sorted((row.a.seconds, row.b.seconds))
+    return more - less >= WORTH_B and more >= WORTH_FACTOR * less
 
 
 def _by(rows: Mapping[str, AmountRow]) -> Literal["instructions", "cycles", "both"] | None:

@@ -83,7 +83,10 @@ def _why(row: Row) -> dict[str, object]:
     """Return the reasons for the change of a phase or of the run, and the main one."""
     main = main_reason(row)
     return {
-        "reasons": [_amount(reason, row) for reason in row.reasons],
+        # Parts of an amount that neither side has are left out.
+        "reasons": [
+            _amount(one, row) for one in row.reasons if "." not in one.metric or one.a.seconds or one.b.seconds
+        ],
         "why": main and {"metric": main.row.metric, **_fields(main, "part by"), "said": why(row)},
     }
 

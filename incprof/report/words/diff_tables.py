@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row
+from incprof.analysis.diff.reasons import is_large
 from incprof.analysis.views.tracks import badge
 from incprof.model.section import Column, Table
 from incprof.report.words.diff_words import (
@@ -32,8 +33,6 @@ WORTH_REASON, LEAST = 0.1, 0.01
 # Seconds that an event takes at most: five times what it took on a virtual machine (page fault 1.6 us, switch 2.1 us).
 # Events that are not listed here are the work of a phase.
 EVENT_S = {"faults": 1e-5, "switches": 1e-5, "operations": 1e-5}
-# Bytes that change by this factor, and by so many, are listed with phases that take as long as before, too.
-WORTH_FACTOR, WORTH_B = 1.1, 1e6
 
 
 # A row of the table of phases: a phase, a step, the run, or the seconds of A and B in no phase.
@@ -146,23 +145,18 @@ def reason_table(comparison: Comparison) -> Table | None:
 
 
 def _reasons(phase: PhaseRow) -> list[AmountRow]:
-    """Return the amounts to list with a phase: only bytes where its time did not change."""
+    """Return the amounts to list with a phase: only bytes where its time did not change, no waiting by CPU time."""
+    rows = [row for row in phase.reasons if phase.off_cpu_s is not None or row.metric.partition(".")[0] != "wait"]
     if phase.verdict not in ("slower", "faster") and (phase.cpu is None or phase.cpu.verdict == "same"):
-        return [row for row in phase.reasons if row.unit == "B" and row.verdict != "same" and _is_large(row)]
+        return [row for row in rows if row.unit == "B" and row.verdict != "same" and is_large(row)]
     change_s = max(abs(each.change_s) for each in (phase, phase.cpu) if each is not None)
     least_s = max(WORTH_REASON * change_s, LEAST * phase.a.seconds)
-    return [row for row in phase.reasons if (row.verdict != "same" or row.unit == "s") and _matters(row, least_s)]
+    return [row for row in rows if (row.verdict != "same" or row.unit == "s") and _matters(row, least_s)]
 
 
 def _matters(row: AmountRow, least_s: float) -> bool:
     """Return whether the change of an amount can make up this time of its phase's change."""
     if row.unit == "B":
-        return _is_large(row)
+        return is_large(row)
     cost_s = 1.0 if row.unit == "s" else EVENT_S.get(row.metric)
     return cost_s is None or cost_s * abs(row.change_s) >= least_s
-
-
-def _is_large(row: AmountRow) -> bool:
-    """Return whether bytes changed by a factor and a size that matter."""
-    less, more = sorted((row.a.seconds, row.b.seconds))
-    return more - less >= WORTH_B and more >= WORTH_FACTOR * less

@@ -71,16 +71,26 @@ def why(phase: Row) -> str | None:
     main = main_reason(phase)
     if main is None:
         return None
-    more = phase.change_s > 0
-    part = f"{words.percent(main.part)} of it" if main.part < ALL else "all of it"
-    line = f"{words.seconds(abs(phase.change_s))} {'more' if more else 'less'}, {part} {main.row.what}"
+    change_s = (phase.only_cpu or phase).change_s if main.of_cpu else phase.change_s
+    more = change_s > 0
+    line = f"{words.seconds(abs(change_s))} {'more' if more else 'less'}"
+    line += " CPU time" if main.of_cpu else f", {_part(main.part)} of it {main.row.what}"
+    line += "" if main.kernel is None else f" ({_part(main.kernel)} in the kernel)"
     line += "".join(f", {words.percent(part)} {row.what}" for row, part in main.others)
+    if main.moved is not None:
+        a, b = (AMOUNTS["B"](side.seconds) for side in (main.moved.a, main.moved.b))
+        line += f"; {main.moved.what}: {a} in A, {b} in B"
     if main.by is None:
         return line
     rows = {row.metric: row for row in phase.reasons}
     changes = (f"{rows[metric].what} {change(rows[metric])} ({interval(rows[metric])})" for metric in INSIDE_CPU)
     because = f", because {BY[main.by]}" if more else ""
     return f"{line}{because}: {', '.join(changes)}"
+
+
+def _part(part: float) -> str:
+    """Return the part of a change that a reason makes up."""
+    return words.percent(part) if part < ALL else "all"
 
 
 # A reason that rounds to 100 % of a change is all of it.
@@ -369,5 +379,10 @@ def broken_line(condition: Condition, row: Row) -> str:
         return f"{head}: {seconds(row.a)} in A, not in B: if intended, make B the new baseline"
     if row.verdict in ("gone", "new"):
         return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B: {verdict(row)}"
-    cpu = "" if row.cpu is None else f"; {change(row.cpu)} by CPU time ({interval(row.cpu)})"
-    return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)}){cpu}"
+    by, other, clocks = row, row.cpu, ("", "by CPU time")
+    if row.only_cpu is not None:
+        by, other, clocks = row.only_cpu, row, ("CPU time ", "by wall time, which scatters more")
+    line = f"{head}: {clocks[0]}{seconds(by.a)} in A, {seconds(by.b)} in B, {change(by)} (95 % interval {interval(by)})"
+    line += "" if other is None else f"; {change(other)} {clocks[1]} ({interval(other)})"
+    reason = why(row)
+    return line if reason is None else f"{line}; {reason}"

@@ -242,14 +242,10 @@ def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
             for each in phases
         }
 
-    by_cause = {cause: values for cause in CAUSES if any((values := seconds(cause)).values())}
     waited_s = seconds(*(cause for cause in CAUSES if cause != "run-queue"))
     return (
         Amount("wait", "waiting", "s", waited_s),
-        *(
-            Amount(f"wait.{cause}", _amount_name(cause), "s", values, errors(cause))
-            for cause, values in by_cause.items()
-        ),
+        *(Amount(f"wait.{cause}", _amount_name(cause), "s", seconds(cause), errors(cause)) for cause in CAUSES),
     )
 
 

@@ -226,7 +226,7 @@ def test_a_phase_that_only_one_side_has_explains_the_run(tmp_path: Path, capsys:
     assert found["run"]["why"]["part"] == pytest.approx(0.7, abs=0.03)
     assert {one["metric"] for one in found["run"]["reasons"]} >= {"cpu", "wait", "wait.lock"}
     assert main(["diff", *a, "--against", *b]) == 0
-    assert "\nwhole run: 10 s more, 70 % of it waiting for locks\n" in capsys.readouterr().out
+    assert "\nwhole run: 10 s more, 70 % of it waiting for locks, 30 % CPU time\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,9 @@ def test_a_phase_that_only_one_side_has_explains_the_run(tmp_path: Path, capsys:
         ("solve:phase.wait>0%", 0),
         ("phase.wait.lock>5s", 0),
         ("phase.cpu>5%", 0),
+        # No run has waited for files.
+        ("phase.wait.io>1%", 0),
+        ("phase.wait.nothing>1%", 2),
     ]),
 )  # fmt: skip
 def test_a_gate_on_waiting_is_in_percent_of_the_phase(
@@ -246,6 +249,36 @@ def test_a_gate_on_waiting_is_in_percent_of_the_phase(
 ) -> None:
     assert main(["diff", *locked, "--fail-on", condition]) == status
     assert ("write_out" in capsys.readouterr().err) == (status == 3)
+
+
+def test_a_gate_on_a_phase_names_the_reason(locked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *locked, "--time", "wall", "--fail-on", "phase>10%"]) == 3
+    assert "; 4 s more, all of it waiting for locks" in " ".join(capsys.readouterr().err.split())
+
+
+def test_waiting_is_no_reason_for_more_cpu_time(locked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *locked, "--time", "cpu"]) == 0
+    assert "waiting for" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("kernel", "said"), [(True, "3.98 s more CPU time (all in the kernel)"), (False, None)])
+def test_cpu_time_is_explained_by_the_kernel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: bool, said: str | None
+) -> None:
+    def run(name: str, intervals: int, in_kernel: int) -> str:
+        writer = StreamWriter(["main", "solve", "write_out"])
+        for at in range(10 + intervals):
+            samples = [Sample("main;write_out" if at >= 10 else "main;solve", weight=98 + at % 5)]
+            counters = row(n5=10**9, n6=in_kernel * 10**7 if at >= 10 else 0)
+            writer.interval(samples, images={COUNTERS: counters})
+        writer.end()
+        writer.save(tmp_path / name)
+        return str(tmp_path / name)
+
+    a, b = run("a", 10, 40), run("b", 14, 57 if kernel else 29)
+    assert main(["diff", a, b, "--noise", "1", "--time", "cpu", "--json"]) == 0
+    why = json.loads(capsys.readouterr().out)["phases"][1]["why"]
+    assert (why and why["said"]) == said
 
 
 ALLOCATIONS = 10
@@ -295,7 +328,7 @@ def slower(*changes: tuple[str, float]) -> PhaseRow:
         for metric, s in changes
     )  # fmt: skip
     return PhaseRow("phase", "solve", 0, Figure(3, 0, None, (3,)), Figure(4, 0, None, (4,)),
-                    verdict="slower", reasons=rows)  # fmt: skip
+                    verdict="slower", reasons=rows, off_cpu_s=(0.0, 0.0))  # fmt: skip
 
 
 @pytest.mark.parametrize(
