@@ -23,6 +23,7 @@ MOST = 1 << 20
 # A wait of the main thread for other threads: system calls of locks, and of joins.
 FUTEX = {"x86_64": 202, "aarch64": 98}
 MAIN_THREAD = 0
+ONE_WAIT = 2  # the state of a span that is all of one wait
 MOST_OF_RUN = 0.5
 
 
@@ -53,7 +54,11 @@ def _samples(collected: Collected, decoded: Decoded, futex: int) -> tuple[RawSam
     ticks = np.where(blocked[wait], np.minimum(waited, length), 0) * (1e-6 * collected.metadata.rate_hz)
     many = np.ceil(ticks / max(PIECE, float(ticks.sum()) / MOST)).astype(np.int64)
     of = np.repeat(np.arange(len(spans)), many)
-    time_us = (begin[of] + (positions(many) + 0.5) * length[of] / many[of]).astype(np.int64)
+    part = (positions(many) + 0.5) / many[of]
+    time_us = (begin[of] + part * length[of]).astype(np.int64)
+    # Between two waits, the first half of a span belongs to the one before.
+    is_before = (part < 0.5) & ((spans[of, 5] & 3) != ONE_WAIT) & follows[of]
+    wait_of = np.where(is_before, of - 1, wait[of])
     weight = np.diff(np.floor(np.cumsum(ticks[of] / many[of]) + 0.5), prepend=0.0).astype(np.int64)
     for_others = (thread == MAIN_THREAD) & blocked[wait] & (spans[wait, 7] == futex + 1)
     leads = (thread[of] == MAIN_THREAD) | _inside(begin, begin + length, for_others, time_us)
@@ -64,7 +69,7 @@ def _samples(collected: Collected, decoded: Decoded, futex: int) -> tuple[RawSam
     start_us, end_us = (collected.counters[:, at].astype(np.int64) // 1000 for at in (0, 1))
     interval = np.minimum(np.searchsorted(end_us, time_us[keep]), len(end_us) - 1)
     delay = np.maximum(time_us[keep] - start_us[interval], 0)
-    node, module = _places(decoded, spans[wait[of[keep]], 6])
+    node, module = _places(decoded, spans[wait_of[keep], 6])
     kind = np.where(module >= 0, LIBRARY, np.where(node > 0, OWN, UNKNOWN))
     return RawSamples(interval, delay, thread[of[keep]], node, kind, module, weight[keep]), interval
 

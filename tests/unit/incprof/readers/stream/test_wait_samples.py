@@ -34,7 +34,7 @@ def profile_of(path: Path, *spans: tuple[int, ...], busy: int = 0) -> IntervalPr
     return read_profile(open_run(recorded(path, *spans, busy=busy)))
 
 
-def span(begin: int, length: int, site: int, *, state: int = BLOCKED, call: int = SLEEP, thread: int = 0,
+def span(begin: int, length: int, site: int, *, state: int = ONE_WAIT, call: int = SLEEP, thread: int = 0,
          waited: int | None = None) -> tuple[int, ...]:  # fmt: skip
     """A span in milliseconds, at the site of this number, from 1."""
     off = length if waited is None else waited
@@ -48,9 +48,12 @@ def seconds(profile: IntervalProfile) -> dict[str, float]:
 
 def test_waits_of_the_main_thread_count_in_order_of_time(tmp_path: Path) -> None:
     profile = profile_of(
-        tmp_path, span(0, 300, 1, state=ONE_WAIT), span(300, 100, 2, waited=50), span(400, 100, 2, state=0),
+        tmp_path,
+        span(0, 300, 1),
+        span(300, 100, 2, state=BLOCKED, waited=50),
+        span(400, 100, 2, state=0),
         span(0, 1000, 3, thread=1),
-    )  # fmt: skip
+    )
     assert profile.metadata.has_waits
     assert seconds(profile) == {"serve": 0.3, "rest": 0.15}
     samples = profile.samples
@@ -105,3 +108,8 @@ def test_a_site_at_a_node_that_the_file_cannot_have_is_at_none(tmp_path: Path) -
     profile = read_profile(open_run(writer.save(tmp_path / "run")))
     assert len(profile.paths.parent) < 10
     assert seconds(profile) == {"[no application frame]": 0.5, "serve": 0.5}
+
+
+def test_a_span_between_two_waits_is_half_of_each(tmp_path: Path) -> None:
+    profile = profile_of(tmp_path, span(0, 200, 1), span(200, 400, 2, state=BLOCKED), span(600, 400, 2, state=ONE_WAIT))
+    assert seconds(profile) == {"serve": pytest.approx(0.4, abs=0.05), "rest": pytest.approx(0.6, abs=0.05)}
