@@ -149,13 +149,16 @@ def _is_split(node: Node, sequence: Sequence, options: PhaseOptions) -> bool:
     """Return whether a node is shown as its parts: they cover most of it, and two of them are distinct.
 
     Parts are distinct where they are in different functions. Below a driver, a change of the mixture alone does not
-    count.
+    count. A node with a single large part is shown as its parts if this one is.
     """
     n = len(sequence)
     large = [child for child in node.children if len(child.samples) >= options.large * n]
+    if sum(len(child.samples) for child in large) < COVERED * len(node.samples):
+        return False
+    if len(large) == 1:
+        return _is_split(large[0], sequence, options)
     is_driven = bool(node.shared) and node.shared[-1] not in sequence.begins
-    is_most = sum(len(child.samples) for child in large) >= COVERED * len(node.samples)
-    return len(large) > 1 and is_most and (not is_driven or _differ(large, sequence))
+    return len(large) > 1 and (not is_driven or _differ(large, sequence))
 
 
 def _differ(nodes: list[Node], sequence: Sequence) -> bool:

@@ -304,6 +304,13 @@ def test_a_short_set_up_does_not_merge_what_comes_after_it(tmp_path):
     assert len(parts_of(sequence_of(later)).nodes) == 3
 
 
+def test_a_stage_of_one_large_part_is_shown_as_its_parts_if_this_one_is(tmp_path):
+    """An interpreter runs statements: assignments, with 80 % of them, and others with less than a tenth of the run."""
+    stages = [("init", 15), ("run;assign;multiply", 30), ("run;assign;load", 31), ("run;save", 9), ("quit", 15)]
+    profile = a_run(tmp_path, stages)
+    assert len(shown(profile)) == len(stages)
+
+
 def test_what_changes_deeper_in_one_function_is_found_beside_others(tmp_path):
     near, far = "main;run;lik;down;bases", "main;run;lik;down;codons"
     parts = [(19 * f"{near} " + "main;run;move", 20), (19 * f"{far} " + "main;run;move", 20)]
