@@ -29,6 +29,7 @@ from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import NODE, Source, node_file
 from incprof.readers.stream.stream_profile import read_stream
+from incprof.readers.stream.wait_samples import WORKS
 from incprof.safe.inputs import open_input, read_input, record_input
 from incprof.symbols.modules import SymbolLoader
 
@@ -294,6 +295,8 @@ class Use:
 def of_program(run: Run, program_name: str | None = None) -> Run:
     """Return a run's processes of one program: of `program_name`, or of the one with the most CPU time.
 
+    In a job that waits nearly all the time, of those that last for at least half as long as the longest.
+
     The first process of each rank becomes the one with the most CPU time. Processes without a launcher's rank that
     worked side by side become ranks in order of their pids.
 
@@ -308,13 +311,23 @@ def of_program(run: Run, program_name: str | None = None) -> Run:
         groups[use.name, use.launch if use.ranked else ""].append(use)
     ordered = sorted(groups.values(), key=lambda group: -sum(use.cpu_s for use in group))
     programs = tuple(_program(group) for group in ordered)
-    selected = next((group for group in ordered if program_name in (None, group[0].name)), [])
+    selected = next((group for group in _lasting_first(ordered) if program_name in (None, group[0].name)), [])
     if not selected:
         names = ", ".join(dict.fromkeys(program.name for program in programs))
         raise UsageError(f"{run.directory}: no program {program_name}, only {names or 'one without a name'}")
     workers = [] if selected[0].ranked else concurrent_workers(selected)
     processes = _numbered(workers) if workers else _led([*selected, *(use for use in unread if use not in selected)])
     return replace(run, app=selected[0].name, processes=processes, programs=programs, workers=bool(workers))
+
+
+def _lasting_first(groups: list[list[Use]]) -> list[list[Use]]:
+    """In a job that waits nearly all the time, put programs that end before half of it last; groups: most CPU first."""
+    lasting = [max(use.end_s - use.start_s for use in group) for group in groups]
+    longest_s = max(lasting, default=0.0)
+    if not groups or sum(use.cpu_s for use in groups[0]) >= WORKS * longest_s:
+        return groups
+    short = [2 * lasting_s < longest_s for lasting_s in lasting]
+    return [group for _, group in sorted(zip(short, groups, strict=True), key=lambda pair: pair[0])]
 
 
 def _program(group: Sequence[Use]) -> Program:

@@ -43,6 +43,15 @@ def test_the_program_with_the_most_cpu_time_leads(tmp_path):
         open_run(tmp_path, program="tar")
 
 
+@pytest.mark.parametrize(("length_s", "app"), [(10, "gzip"), (100, "server")])
+def test_in_a_job_that_waits_nearly_all_the_time_a_lasting_program_leads(tmp_path, length_s, app):
+    write(tmp_path, "gzip", 1, 2.0, length_s=2)
+    write(tmp_path, "server", 2, 0.5, start_s=2, length_s=length_s)
+    write(tmp_path, "job.sh", 3, 0.1, length_s=length_s + 2)
+    run = open_run(tmp_path)
+    assert (run.app, [program.name for program in run.programs]) == (app, ["gzip", "server", "job.sh"])
+
+
 def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):
     write(tmp_path, "pool", 10, 0.01, length_s=9)
     for pid in (13, 11, 12):
