@@ -125,6 +125,8 @@ def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> Places:
 def _sentence(phase: PhaseWaits, waits: Waits, places: Places) -> str | None:
     """Return "waits 61 % of its time: for locks 40 % (pthread_mutex_lock in ..., sleep 21 %"; None if it does not."""
     causes_shown = [each for each in phase.causes if each.share >= WORTH]
+    # What may be nothing is not named beside what is certain: a wait at the end of another phase, mostly.
+    causes_shown = [each for each in causes_shown if each.share > each.share_error] or causes_shown[:1]
     spins = [each for each in phase.causes if each.spinning_s >= WORTH * phase.seconds]
     clauses = []
     if phase.share >= WORTH and causes_shown:

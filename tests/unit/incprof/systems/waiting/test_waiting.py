@@ -309,6 +309,14 @@ def test_the_sentence_names_the_paths_of_the_busy_threads() -> None:
     )
 
 
+def test_the_sentence_leaves_out_what_may_be_nothing() -> None:
+    sure, unsure = CauseWaits("lock", 2.0, 0.2, share_error=0.1), CauseWaits("sleep", 0.5, 0.05, share_error=0.06)
+    nothing = waits_of(span(0, 10))
+    first = "waits 25 % of the time of its main thread: "
+    assert _sentence(PhaseWaits(0, 10.0, (0,), 2, 0.25, (sure, unsure)), nothing, {}) == first + "locks 20 % +- 10 %"
+    assert _sentence(PhaseWaits(0, 10.0, (0,), 2, 0.25, (unsure,)), nothing, {}) == first + "sleep 5 % +- 6 %"
+
+
 def test_csv_has_the_share_as_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = StreamWriter(["main"])
     for _ in range(10):
