@@ -128,13 +128,14 @@ def sentence(one: PhaseMemory, names: Names) -> str | None:
 
 
 def _growth(growth: Growth) -> str:
-    """Return "keeps 3.1 MB (2.9 to 3.3) more per iteration (`step`), without an end: a leak"."""
+    """Return "keeps 3.1 MB (2.9 to 3.3) more per iteration (`step`), without an end: a leak, or growing data"."""
     ends = growth.per_iteration()
     unit = "per second" if ends is None else "each time" if growth.step is None else f"per iteration ({growth.step})"
     low, value, high = ends or (growth.low, growth.value, growth.high)
     low_text, high_text = (decimal_size(max(round(end), 0)) for end in (low, high))
     end = "freed only as the run ends" if growth.is_freed else "without an end"
-    return f"keeps {decimal_size(round(value))} ({low_text} to {high_text}) more {unit}, {end}: a leak"
+    amount = f"{decimal_size(round(value))} ({low_text} to {high_text})"
+    return f"keeps {amount} more {unit}, {end}: a leak, or growing data"
 
 
 def _listed(parts: Sequence[NodeBytes], names: Names, word: str) -> str:

@@ -347,7 +347,7 @@ def test_what_the_run_frees_at_its_end_has_grown_until_then() -> None:
     assert growth.is_freed
     assert growth.p_value < 1e-6
     (marked,) = with_verdicts([PhaseMemory(0, 4.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, growth, (), ())])
-    assert (sentence(marked, {}) or "").endswith("more per second, freed only as the run ends: a leak")
+    assert (sentence(marked, {}) or "").endswith("more per second, freed only as the run ends: a leak, or growing data")
     unaware = growth_in(4, freed_s=4.7, until_s=np.inf)
     assert unaware is not None
     assert unaware.p_value == 1.0
