@@ -124,14 +124,19 @@ def clang() -> str:
     return found
 
 
+def command(harness: Harness) -> list[str]:
+    """Return the words that compile a harness's own file. CannotFuzz without a compiler for it."""
+    words = [clang(), "-std=gnu11", "-g", "-O2", "-fno-omit-frame-pointer", *CHECKS.split(), *harness.flags]
+    words += [f"-I{ROOT / path}" for path in INCLUDE]
+    return [*words, str(ROOT / "fuzz/harnesses" / f"{harness.name}.c")]
+
+
 def build(harness: Harness, place: Path) -> Path:
     """Compile a harness into `place`. CannotFuzz without a compiler for it; RuntimeError if it does not compile."""
     target = place / harness.name
     place.mkdir(parents=True, exist_ok=True)
-    words = [clang(), "-std=gnu11", "-g", "-O2", "-fno-omit-frame-pointer", *CHECKS.split(), *harness.flags]
-    words += [f"-I{ROOT / path}" for path in INCLUDE]
-    words += [str(ROOT / "fuzz/harnesses" / f"{harness.name}.c"), *(str(ROOT / source) for source in harness.sources)]
-    done = subprocess.run([*words, "-lm", "-o", str(target)], capture_output=True, text=True, check=False)
+    words = [*command(harness), *(str(ROOT / source) for source in harness.sources), "-lm", "-o", str(target)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{harness.name} does not compile: {done.stderr}")
     return target

@@ -5,14 +5,25 @@ The same inputs every time on one machine; `make fuzz TIME=SECONDS` draws others
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from fuzz.harnesses import HARNESSES, KEPT, CannotFuzz, Harness, build
+from fuzz.harnesses import HARNESSES, KEPT, CannotFuzz, Harness, build, command
 from fuzz.running import replay, run
 
 RUNS = 3000
+
+
+@pytest.mark.parametrize("harness", HARNESSES, ids=lambda harness: harness.name)
+def test_a_harness_agrees_with_the_code_that_it_includes(harness: Harness) -> None:
+    try:
+        words = command(harness)
+    except CannotFuzz as reason:
+        pytest.skip(str(reason))
+    done = subprocess.run([*words, "-fsyntax-only"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow
