@@ -181,8 +181,8 @@ def counting(profile: IntervalProfile) -> Counting | None:
     return Counting(int(total), call_s, 100.0 * total * call_s / program_s, functions)
 
 
-# A call and its return are two taken branches; no processor takes more than one a cycle, or has more than 6 GHz. Where
-# calls take nearly all the time, the estimate of what counting them costs may exceed what there is.
+# A call and its return are two taken branches, of which processors take about one a cycle, at 6 GHz at most. Where a
+# program mostly calls, counting may be estimated at all its CPU time.
 CALL_S = 2 / 6e9
 
 
