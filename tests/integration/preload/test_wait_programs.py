@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ from tests.integration.hosts import need
 
 NOBODY = 65534
 INCPROF = [sys.executable, "-m", "incprof"]
+# fdatasync() of a file in memory takes .3 us, on a disk .15 ms and more.
+DISK_S = 0.00005
 PORT = 20000 + os.getpid() % 10000
 MPI = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
 pytestmark = pytest.mark.slow
@@ -62,6 +65,23 @@ def until(works: Callable[[], bool]) -> None:
     pytest.fail("the server does not answer")
 
 
+def two_longest(seconds: dict[tuple[str, str], float]) -> set[tuple[str, str]]:
+    return set(sorted(seconds, key=lambda reason: -seconds[reason])[:2])
+
+
+def reasons_of_redis(directory: Path) -> set[tuple[str, str]]:
+    """What a redis that stores each write in ``directory`` waits for: its clients, and the disk if there is one."""
+    took_s = []
+    with (directory / "probe").open("wb", buffering=0) as probe:
+        for _ in range(50):
+            probe.write(bytes(64))
+            begin_s = time.monotonic()
+            os.fdatasync(probe.fileno())
+            took_s.append(time.monotonic() - begin_s)
+    is_on_disk = statistics.median(took_s) >= DISK_S
+    return {("network", "epoll"), *([("io", "file")] if is_on_disk else [])}
+
+
 def test_redis_waits_for_clients_and_for_its_file(tmp_path: Path) -> None:
     need("redis-server", "redis-cli", "redis-benchmark")
     client = ["redis-cli", "-p", str(PORT)]
@@ -77,7 +97,7 @@ def test_redis_waits_for_clients_and_for_its_file(tmp_path: Path) -> None:
         subprocess.run([*client, "shutdown", "nosave"], check=False)
         assert server.wait(60) == 0
     seconds, delayed = found_in([tmp_path / "run" / "rank-00000.gmon"])
-    assert set(sorted(seconds, key=lambda each: -seconds[each])[:2]) == {("network", "epoll"), ("io", "file")}
+    assert reasons_of_redis(tmp_path) <= two_longest(seconds)
     # Page faults take longer where other programs use the memory and the disk.
     but_faults_s = sum(seconds.values()) - seconds["fault", ""]
     assert seconds["network", "epoll"] + seconds["io", "file"] >= 0.95 * but_faults_s
