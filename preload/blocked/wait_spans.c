@@ -149,6 +149,25 @@ static uint64_t waited_ns(struct thread_waits *waits, uint64_t wall_ns, uint64_t
     return wall_ns > used_ns ? wall_ns - used_ns : 0;
 }
 
+/* The kernel counts a delay when it ends: what does not fit into `span` began in the thread's span before it, and was
+ * taken for waiting there. Returns the nanoseconds that began earlier still, in spans that are written: readers move
+ * them. */
+static uint64_t move_delay(struct wait_span *before, struct wait_span *span, uint64_t cpu_ns)
+{
+    uint64_t wall_ns = span->end_ns - span->begin_ns;
+    uint64_t room_ns = wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
+    if (span->delayed_ns <= room_ns)
+        return 0;
+    uint64_t early_ns = span->delayed_ns - room_ns;
+    span->delayed_ns = room_ns;
+    if (before->count == 0 || before->end_ns != span->begin_ns)
+        return early_ns;
+    uint64_t moved_ns = early_ns < before->waited_ns ? early_ns : before->waited_ns;
+    before->waited_ns -= moved_ns;
+    before->delayed_ns += moved_ns;
+    return early_ns - moved_ns;
+}
+
 /* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. Most short
  * threads begin and end between two rounds. So that the others stand for them, a thread that has begun since the last
  * round begins in the middle between that and this one. Returns whether it does. */
@@ -215,10 +234,12 @@ enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool d
         return ACTIVITY_NONE;
     span.end_ns = now_ns;
     span.delayed_ns = times.delay_ns - waits->delay_ns;
+    spans->delayed_ns += thread->number == 0 ? span.delayed_ns : 0;
+    uint64_t early_ns = move_delay(&waits->span, &span, times.cpu_ns - waits->cpu_ns);
     span.waited_ns = waited_ns(waits, now_ns - waits->since_ns, times.cpu_ns - waits->cpu_ns + span.delayed_ns);
+    span.delayed_ns += early_ns;
     if (is_between)
         stand_for(&span, &times);
-    spans->delayed_ns += thread->number == 0 ? span.delayed_ns : 0;
     add_span(spans, interval, waits, &span);
     waits->since_ns = now_ns;
     waits->cpu_ns = times.cpu_ns;

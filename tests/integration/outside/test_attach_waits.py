@@ -172,7 +172,7 @@ def test_a_redis_that_runs_waits_for_clients_and_for_its_file(tmp_path: Path) ->
         until(lambda: subprocess.run([*client, "ping"], capture_output=True, check=False).stdout == b"PONG\n")
         recorder = start(tmp_path, words("-o", "run", "-p", str(server.pid)))
         wait_for(tmp_path / "run", recorder)
-        load = ["redis-benchmark", "-p", str(PORT), "-t", "set", "-n", "60000", "-q"]
+        load = ["redis-benchmark", "-p", str(PORT), "-t", "set", "-c", "10", "-n", "40000", "-q"]
         subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*client, "shutdown", "nosave"], check=False)
         assert server.wait(60) == 0

@@ -91,7 +91,7 @@ def test_redis_waits_for_clients_and_for_its_file(tmp_path: Path) -> None:
         server = subprocess.Popen(words, stdout=log, stderr=log)
         until(lambda: subprocess.run([*client, "ping"], capture_output=True, check=False).stdout == b"PONG\n")
         before_s = delay_of(server.pid)
-        subprocess.run(["redis-benchmark", "-p", str(PORT), "-t", "set", "-n", "20000", "-q"], check=True,
+        subprocess.run(["redis-benchmark", "-p", str(PORT), "-t", "set", "-c", "10", "-n", "40000", "-q"], check=True,
                        stdout=subprocess.DEVNULL)  # fmt: skip
         after_s = delay_of(server.pid)
         subprocess.run([*client, "shutdown", "nosave"], check=False)

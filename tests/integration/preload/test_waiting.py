@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,19 +136,46 @@ def test_drawn_mixtures(script: Path, record: Record, drawn: list[tuple[str, int
     assert sum(found.seconds().values()) == pytest.approx(sum(truth.values()), rel=0.1, abs=0.1)
 
 
-def test_time_without_a_processor_is_that_of_the_kernel(script: Path, record: Record) -> None:
+@pytest.fixture
+def rivals() -> Iterator[Callable[[int], str]]:
+    """Starts programs that use one processor all the time; returns its number."""
     if shutil.which("taskset") is None:
         pytest.skip("taskset is missing")
     place = str(min(os.sched_getaffinity(0)))
-    rival = subprocess.Popen(["taskset", "-c", place, sys.executable, "-c", "while True: pass"])
-    try:
-        recording = record(["taskset", "-c", place, script, "1", "burn:1000"], env={"INCPROF_EXE": str(script)})
-    finally:
+    started = []
+
+    def start(number: int) -> str:
+        words = ["taskset", "-c", place, sys.executable, "-c", "while True: pass"]
+        started.extend(subprocess.Popen(words) for _ in range(number))
+        return place
+
+    yield start
+    for rival in started:
         rival.kill()
         rival.wait()
+
+
+def test_time_without_a_processor_is_that_of_the_kernel(
+    script: Path, record: Record, rivals: Callable[[int], str]
+) -> None:
+    recording = record(["taskset", "-c", rivals(1), script, "1", "burn:1000"], env={"INCPROF_EXE": str(script)})
     delayed = float(read(recording).table.delayed[0])
     assert delayed == pytest.approx(recording.outcome.values()["delayed"] * 1e-6, rel=0.1, abs=0.1)
     assert delayed > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interval_s", ["0.05", "1"])
+def test_a_long_time_without_a_processor_is_no_wait(
+    script: Path, record: Record, rivals: Callable[[int], str], interval_s: str
+) -> None:
+    # It takes up to .3 s each time, of which the kernel says nothing before it ends.
+    words = ["taskset", "-c", rivals(3), "nice", "-n", "10", script, "10", "sleep:20", "burn:10"]
+    recording = record(words, env={"INCPROF_EXE": str(script), "INCPROF_INTERVAL": interval_s})
+    found, truth = read(recording), recording.outcome.values()
+    delayed_s, slept_s = truth["delayed"] * 1e-6, truth["sleep"] * 1e-6
+    assert found.table.delayed[found.row] == pytest.approx(delayed_s, rel=0.02, abs=0.05)
+    assert found.seconds()["sleep", ""] == pytest.approx(slept_s, abs=0.1 + 0.03 * delayed_s)
 
 
 def test_threads_of_openmp_wait_for_each_other(build: Build, record: Record) -> None:

@@ -217,6 +217,34 @@ def test_all_time_off_the_processors_has_a_cause_once(drawn: list[tuple[int, int
     assert (table.seconds >= 0).all()
 
 
+@given(st.lists(st.tuples(st.sampled_from("run wait delay".split()), st.integers(1, 40)), min_size=1, max_size=30))
+def test_a_delay_counted_at_its_end_is_where_it_was(drawn: list[tuple[str, int]]) -> None:
+    timeline = [kind for kind, length in drawn for _ in range(length)]
+    timeline.append("run")
+    spans, counted, pending = [], 0, 0
+    for begin in range(0, len(timeline), 10):
+        part = timeline[begin : begin + 10]
+        counted = 0
+        for kind in part:
+            pending += kind == "delay"
+            counted, pending = (counted, pending) if kind == "delay" else (counted + pending, 0)
+        waited = max(len(part) - part.count("run") - counted, 0)
+        spans.append(span(begin, len(part), waited=waited, delayed=counted))
+    waits = waits_of(*spans)
+    assert waits.delayed_s.sum() == pytest.approx((timeline.count("delay") - pending) * 1e-3)
+    assert (waits.waited_s + waits.delayed_s <= waits.end_s - waits.begin_s + 1e-9).all()
+    assert waits.waited_s.min() >= 0
+    if all(kind != "run" for kind, _ in drawn):
+        assert waits.waited_s.sum() == pytest.approx(timeline.count("wait") * 1e-3, abs=1.1e-3)
+
+
+def test_a_delay_begins_in_no_span_of_another_time_or_thread() -> None:
+    late = span(20, 10, waited=0, delayed=25)
+    assert waits_of(span(0, 10), span(10, 10), late).waited_s.tolist() == pytest.approx([0.005, 0.0, 0.0])
+    assert waits_of(span(0, 10), span(11, 9, thread=1), late).delayed_s.sum() == pytest.approx(0.01)
+    assert waits_of(span(0, 19), late).delayed_s.sum() == pytest.approx(0.01)
+
+
 def test_the_busy_threads_are_those_that_compute_or_the_first_one() -> None:
     waits = waits_of(
         span(0, 1000, waited=900), span(0, 1000, waited=100, thread=1), span(0, 1000, waited=150, thread=2)
