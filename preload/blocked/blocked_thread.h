@@ -65,6 +65,9 @@ bool task_times(struct thread_waits *waits, pid_t tid, struct task_times *times)
 /* Read the system call. With TASK_REFUSED nothing is known of it but that it is blocked. */
 enum task_result task_call(struct thread_waits *waits, pid_t tid, struct task_call *call);
 
+/* Return the processor that the thread was last on; -1: unknown. */
+int task_processor(pid_t tid);
+
 /* Close the thread's files. */
 void task_close(struct thread_waits *waits);
 

@@ -12,6 +12,10 @@
 
 #define MOST_FILES 512 /* of all threads */
 #define TEXT_BYTES 256
+/* Of /proc/PID/stat, and two of its fields. */
+#define STATUS_BYTES 1024
+#define STATE_FIELD 3
+#define PROCESSOR_FIELD 39
 
 /* statx, which the headers of older C libraries lack: its number, what is wanted, and where the mode is. */
 #ifndef SYS_statx
@@ -116,20 +120,37 @@ bool task_times(struct thread_waits *waits, pid_t tid, struct task_times *times)
     return true;
 }
 
-/* Return the thread's state by the letter behind its name in parentheses. */
-static enum task_result state_of(pid_t tid)
+/* Read the thread's status. Returns what follows its name in parentheses, or NULL. */
+static const char *read_status(pid_t tid, char *text, size_t size)
 {
-    char text[TEXT_BYTES];
     int fd = open_of(tid, "/stat");
     if (fd < 0)
-        return TASK_GONE;
-    long got = SYS4(SYS_pread64, fd, text, sizeof text - 1, 0);
+        return NULL;
+    long got = SYS4(SYS_pread64, fd, text, size - 1, 0);
     sys_close(fd);
     text[got > 0 ? got : 0] = '\0';
     const char *end = strrchr(text, ')');
-    if (end == NULL || end[1] != ' ')
+    return end != NULL && end[1] == ' ' ? end + 2 : NULL;
+}
+
+static enum task_result state_of(pid_t tid)
+{
+    char text[TEXT_BYTES];
+    const char *state = read_status(tid, text, sizeof text);
+    if (state == NULL)
         return TASK_GONE;
-    return end[2] == 'S' || end[2] == 'D' ? TASK_REFUSED : TASK_RUNNING;
+    return *state == 'S' || *state == 'D' ? TASK_REFUSED : TASK_RUNNING;
+}
+
+int task_processor(pid_t tid)
+{
+    char text[STATUS_BYTES];
+    const char *at = read_status(tid, text, sizeof text);
+    for (int field = STATE_FIELD; at != NULL && field < PROCESSOR_FIELD; field++) {
+        at = strchr(at, ' ');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL && *at >= '0' && *at <= '9' ? (int)take_number(&at) : -1;
 }
 
 enum task_result task_call(struct thread_waits *waits, pid_t tid, struct task_call *call)

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "account.h"
+#include "sampler_place.h"
 #include "sched_attributes.h"
 #include "sys.h"
 #include "wait_spans.h"
@@ -34,7 +35,7 @@ static uint64_t waking_ns, round_ended_ns;
 static uint64_t live_count; /* of threads, at the last samples */
 static uint64_t random_state;
 static void *resume; /* the item at which the budget was spent */
-static bool is_punctual;
+static bool is_prepared;
 static struct {
     uint64_t start_ns; /* on the own CPU clock */
     uint64_t thinning;
@@ -51,7 +52,7 @@ void wait_schedule_begin(uint64_t per_second, uint64_t recording_budget)
     waking_ns = WAKING_NS;
     random_state = last_ns | 1;
     resume = NULL;
-    is_punctual = false;
+    is_prepared = false;
     task_forget();
     wait_spans_forget_rounds();
 }
@@ -90,12 +91,18 @@ uint64_t wait_schedule_clock_ns(void)
 static void request_punctuality(void)
 {
     struct sched_attributes attributes = {.size = sizeof attributes};
-    is_punctual = true;
     if (SYS4(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
         return;
     attributes.flags |= SCHED_RESET_ON_FORKS;
     attributes.runtime = SHORT_SLICE_NS;
     SYS3(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+static void prepare_thread(void)
+{
+    is_prepared = true;
+    request_punctuality();
+    sampler_place_begin();
 }
 
 /* Add what the budget has earned: half of it to the reserve, until that is enough for all threads. */
@@ -172,6 +179,8 @@ static enum wait_activity sample_all(const struct wait_source *source, uint64_t 
         } else {
             enum wait_activity activity = wait_spans_sample(&thread, true);
             most = activity > most ? activity : most;
+            if (activity == ACTIVITY_SHORT)
+                sampler_place_note(thread.tid, now_ns);
             has_stopped = is_budget_spent(count++);
             resume = has_stopped ? next : NULL;
         }
@@ -184,8 +193,8 @@ struct wait_round wait_schedule_take(const struct wait_source *source, uint64_t 
                                      bool is_alone)
 {
     enum wait_activity activity = ACTIVITY_NONE;
-    if (!is_punctual)
-        request_punctuality();
+    if (!is_prepared)
+        prepare_thread();
     round.start_ns = wait_schedule_clock_ns();
     round.thinning = thinning;
     earn((now_ns - last_ns) / 1000 * budget / 1000 * ACCOUNT_ALL / thinning);
@@ -195,6 +204,7 @@ struct wait_round wait_schedule_take(const struct wait_source *source, uint64_t 
         wait_spans_begin_round(now_ns);
         activity = sample_all(source, now_ns);
         wait_spans_end_round();
+        sampler_place_choose(now_ns);
     }
     uint64_t used_ns = wait_schedule_pay(round.start_ns - waking_cost_ns(is_alone));
     if (has_sampled)
@@ -228,6 +238,6 @@ void wait_schedule_sleep(void)
 void wait_schedule_park(void)
 {
     round_ended_ns = 0;
-    is_punctual = false;
+    is_prepared = false;
     task_forget();
 }

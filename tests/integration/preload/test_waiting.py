@@ -136,6 +136,36 @@ def test_drawn_mixtures(script: Path, record: Record, drawn: list[tuple[str, int
     assert sum(found.seconds().values()) == pytest.approx(sum(truth.values()), rel=0.1, abs=0.1)
 
 
+MOVES = """
+import glob, os, time
+def allowed(task):
+    found = [line for line in open(f"{task}/status") if line.startswith("Cpus_allowed_list")]
+    return found[0].split()[1]
+both = sorted(os.sched_getaffinity(0))[:2]
+for place in [*both, both[0]]:
+    os.sched_setaffinity(0, {place})
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        time.sleep(0.0002)
+    sampler = next(task for task in glob.glob("/proc/self/task/*") if open(f"{task}/comm").read() == "incprof\\n")
+    print(place, allowed(sampler))
+"""
+
+
+def test_samples_are_taken_from_another_processor_than_that_of_short_waits(tmp_path: Path, record: Record) -> None:
+    places = sorted(os.sched_getaffinity(0))
+    if len(places) < 2 or shutil.which("taskset") is None:
+        pytest.skip("there is one processor")
+    (tmp_path / "moves.py").write_text(MOVES)
+    both = ",".join(map(str, places[:2]))
+    recording = record(
+        ["taskset", "-c", both, sys.executable, tmp_path / "moves.py"],
+        env={"INCPROF_EXE": os.path.realpath(sys.executable)},
+    )
+    first, second = map(str, places[:2])
+    assert recording.outcome.stdout.split() == [first, second, second, first, first, second]
+
+
 @pytest.fixture
 def rivals() -> Iterator[Callable[[int], str]]:
     """Starts programs that use one processor all the time; returns its number."""
