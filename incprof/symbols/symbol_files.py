@@ -120,8 +120,13 @@ def _opened(path: Path, build_id: str | None, *, within: str | None = None, or_n
 
 
 def is_built_again(module: Module) -> bool:
-    """Return whether another build has taken the place of a module's file."""
-    return bool(module.build_id) and os.path.isfile(module.path) and _opened(Path(module.path), module.build_id) is None
+    """Return whether another build has taken the place of a module's file; a script is no build."""
+    if not module.build_id:
+        return False
+    try:
+        return open_elf(module.path).build_id != module.build_id
+    except NoDataError:
+        return False
 
 
 def binary_with_code(module: Module, directory: str, exe: str | None = None) -> ElfFile | None:

@@ -241,6 +241,8 @@ def test_node(tmp_path: Path, answer: Answer) -> None:
     (tmp_path / "work.js").write_text(NODE)
     ran(["node", "--no-opt", "--cpu-prof", "--cpu-prof-name=p.cpuprofile", "work.js"], tmp_path)
     check_turns(answer("p.cpuprofile", "-i", "400ms"), ["assemble", "dot"])
+    done = incprof("phases", "run", cwd=tmp_path, check=True)
+    assert "was built again" not in done.stderr  # work.js is here, and is no build
 
 
 @pytest.mark.slow
