@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from incprof.model import BoolArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows, unzigzag
+from incprof.readers.stream.delays import delays_in_place
 from incprof.readers.stream.interval_images import IntervalImage
 
 HEAD, COLUMNS = 5, 10
@@ -37,7 +38,7 @@ class Decoded:
     Attributes:
         sites: node and frames of each.
         heads: of the images: samples taken, left out, microseconds, whether the kernel denied something, sites.
-        spans: (m, COLUMNS) numbers as recorded, but times of the run, and sites of the run.
+        spans: (m, COLUMNS) numbers as recorded, but times of the run, sites of the run, and delays where they were.
         damaged: number of images that cannot be read.
     """
 
@@ -60,7 +61,10 @@ def decode(images: Sequence[IntervalImage]) -> Decoded:
         if decoded_image is not None:
             heads.append(tuple(decoded_image[0]))
             tables.append(decoded_image[1])
-    return Decoded(tuple(sites.numbers), tuple(heads), np.concatenate(tables), len(images) - len(heads))
+    spans = np.concatenate(tables)
+    order = np.lexsort((spans[:, 0], spans[:, 2]))
+    spans[order, 3:5] = np.stack(delays_in_place(*spans[order, :5].T), axis=1)
+    return Decoded(tuple(sites.numbers), tuple(heads), spans, len(images) - len(heads))
 
 
 def _image(

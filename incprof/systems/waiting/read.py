@@ -115,13 +115,12 @@ def waits_from(decoded: Decoded, sites: tuple[Site, ...], paths: RecordedPaths, 
     """Return the waits, given the names of sites and paths."""
     spans = decoded.spans
     begin_us, length_us = spans[:, 0].astype(np.float64), spans[:, 1].astype(np.float64)
-    waited_us, delayed_us = _delays_in_place(spans[:, :5])
     return Waits(
         begin_s=begin_us * US,
         end_s=(begin_us + length_us) * US,
         thread=spans[:, 2],
-        waited_s=waited_us.astype(np.float64) * US,
-        delayed_s=delayed_us.astype(np.float64) * US,
+        waited_s=np.minimum(spans[:, 3], length_us) * US,
+        delayed_s=np.minimum(spans[:, 4], length_us) * US,
         samples=spans[:, 5] >> 2,
         state=spans[:, 5] & 3,
         site=spans[:, 6] - 1,
@@ -137,29 +136,3 @@ def waits_from(decoded: Decoded, sites: tuple[Site, ...], paths: RecordedPaths, 
         damaged=decoded.damaged,
         arch=arch,
     )
-
-
-def _delays_in_place(spans: IntArray) -> tuple[IntArray, IntArray]:
-    """Return microseconds of waiting and of delay by span, neither longer than it.
-
-    The kernel counts a delay when it ends. What is longer than its span began in the thread's spans before it, and
-    was taken for waiting there.
-
-    Args:
-        spans: (m, 5) begin and length in microseconds, thread, microseconds of waiting and of delay.
-    """
-    order = np.lexsort((spans[:, 0], spans[:, 2]))
-    begin, length, thread, waited, delayed = spans[order].T
-    follows = np.zeros(len(order), dtype=np.bool_)
-    follows[1:] = (thread[1:] == thread[:-1]) & (begin[1:] - begin[:-1] - length[:-1] <= 1)
-    for last in np.flatnonzero(waited + delayed > length)[::-1].tolist():
-        at, early = last, 0
-        while at == last or (early > 0 and follows[at + 1]):
-            total, room = delayed[at] + early, waited[at] + delayed[at]
-            delayed[at] = min(total, length[at], room)
-            waited[at] = min(room, length[at]) - delayed[at]
-            early = total - delayed[at]
-            at -= 1
-    in_place = np.empty((2, len(order)), dtype=np.int64)
-    in_place[:, order] = waited, delayed
-    return in_place[0], in_place[1]
