@@ -94,13 +94,13 @@ def percent(part: float) -> str:
 def overhead(pct: float | None, own_s: float = 0.0) -> str:
     """Return the recording's overhead: "0.24 %" of the program's CPU time, or why there is no such number.
 
-    pct: None if not measured, infinite if recording used all of the CPU time. own_s: the same in seconds, if known:
-    "31.2 ms", of a program that itself used less.
+    pct: None if not measured, infinite if recording used all of the CPU time. own_s: the same in seconds, of a program
+    that hardly uses any: "31.2 ms".
     """
     if pct is None:
         return "not known"
-    if pct >= 100 and own_s > 0:
-        return f"{1000 * own_s:.1f} ms"
+    if own_s > 0:
+        return duration(own_s)
     if isinf(pct):
         return "more than the program"
     return f"{pct:.2g} %" if pct < 99 else f"{pct:.0f} %"

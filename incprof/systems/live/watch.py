@@ -13,7 +13,9 @@ import numpy as np
 
 from incprof.analysis.segment_sums import pooled_by_ticks
 from incprof.analysis.thresholds import PHASES
-from incprof.errors import NoDataError
+from incprof.errors import IncprofError, NoDataError
+from incprof.model import Run
+from incprof.readers.run import of_program
 from incprof.readers.stream.follow import RunFollower
 from incprof.readers.stream.inlined import Known, with_known_inlined
 from incprof.readers.stream.stream_files import split
@@ -41,6 +43,8 @@ SILENT_INTERVALS, SILENT_S = 3.0, 2.0
 LEAST_SAMPLES = 2 * PHASES.samples
 # Greatest time to wait for a fit when leaving.
 PATIENCE_S = 1.0
+# Which process leads is chosen again after this time, and whenever the time since then has doubled.
+FIRST_CHOICE_S = 1.0
 # The lowest priority: on Linux, each thread has its own.
 LEAST = 19
 
@@ -78,11 +82,19 @@ class Watch:
         # Number of recorded intervals and samples at the last decision on how many to pool.
         self._counts_at_grouping = (1, 0.5)
         self._fitting: Fitting | None = None
+        self._chosen = ""
+        self._began_s, self._choose_at_s = time.monotonic(), 0.0
+
+    @property
+    def _readable(self) -> list[tuple[Process, Follower]]:
+        """The processes whose files can be read."""
+        return [(process, follower) for process, follower in self._run.processes if process.path not in self._bad]
 
     @property
     def lead(self) -> Process | None:
-        """The process that phases are fitted to: the first readable one of the lowest rank."""
-        return next((process for process, _ in self._run.processes if process.path not in self._bad), None)
+        """The process that phases are fitted to: of the lowest rank, the one chosen, else the first."""
+        readable = [process for process, _ in self._readable]
+        return next((process for process in readable if process.path == self._chosen), next(iter(readable), None))
 
     @property
     def missing(self) -> str:
@@ -124,8 +136,24 @@ class Watch:
                 return
         if self._bad and self.lead is None:
             raise NoDataError(self.warnings[-1])
-        if lead is not None and self._regrouped(lead):
+        if lead is not None and (self._leads_another(lead) or self._regrouped(lead)):
             self.poll()
+
+    def _leads_another(self, lead: Process) -> bool:
+        """Let the process lead that `incprof phases` would show: a script starts the program that works."""
+        processes = tuple(process for process, _ in self._readable if process.rank == lead.rank)
+        age_s = time.monotonic() - self._began_s
+        if len(processes) == 1 or age_s < self._choose_at_s:
+            return False
+        self._choose_at_s = 2 * age_s + FIRST_CHOICE_S
+        try:
+            self._chosen = of_program(Run(self.directory, "", processes)).processes[0].path
+        except IncprofError:
+            return False
+        if self._chosen == lead.path:
+            return False
+        self._start_over(self._run.by)
+        return True
 
     def _regrouped(self, lead: Process) -> bool:
         """Change the number of recorded intervals pooled into one, if they hold too few samples, or enough by now."""
@@ -138,11 +166,15 @@ class Watch:
         by = pooled_by_ticks(ticks) if n > 1 else 1
         if by == self._run.by:
             return False
+        self._start_over(by)
+        return True
+
+    def _start_over(self, by: int) -> None:
+        """Read all data again, with `by` recorded intervals pooled into one."""
         self._run.regroup(by)
         self._live = LiveRun(WINDOW)
         self._lookup.start_over()
         self._over.clear()
-        return True
 
     def _follower(self, process: Process) -> Follower:
         """Return the follower of a process."""

@@ -44,6 +44,21 @@ def test_one_frame_fits_and_names_what_runs(tmp_path, capsys, monkeypatch):
     assert ranks[0][-1].lstrip("0") == "1" * (len(ranks[0][-1]) // 2)
 
 
+def test_the_program_that_a_script_starts_is_shown(tmp_path, capsys):
+    for name, app, pid, ticks in [
+        ("rank-00000.gmon", "job.sh", 10, 3),
+        ("rank-00000.11.gmon", "solver", 11, 90),
+        ("rank-00000.12.gmon", "gzip", 12, 20),
+    ]:
+        writer = StreamWriter(["main", app], app=app, pid=pid, ranks=1)
+        for _ in range(20):
+            writer.interval([Sample(f"main;{app}", weight=ticks)])
+        writer.end()
+        writer.save(tmp_path / "run", name)
+    assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
+    assert capsys.readouterr().out.startswith("solver, pid 11 on node1")
+
+
 def test_json_is_an_object_for_each_look(tmp_path, capsys):
     directory = two_phase_run(tmp_path / "run")
     assert cli.main(["top", str(directory), "--json"]) == 0
