@@ -1,1 +1,1 @@
-"""Building blocks of verbs: arguments, output files, the terminal, and becoming a program."""
+"""Building blocks of verbs: arguments, output files, and the terminal."""

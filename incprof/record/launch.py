@@ -1,4 +1,4 @@
-"""Find libincprof.so, and build the environment in which a program is recorded.
+"""Find libincprof.so, build the environment in which a program is recorded, and become that program.
 
 Runs on login and compute nodes before every run: it imports nothing but the standard library.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +20,7 @@ from incprof.errors import IncprofError
 from incprof.record.settings import resolve
 from incprof.safe import installation
 from incprof.safe.inputs import open_input
+from incprof.safe.printable import say
 
 LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
@@ -80,15 +82,15 @@ def _find_library(library: str, environ: Mapping[str, str]) -> Path:
 
 def find_sampler(environ: Mapping[str, str]) -> Path:
     """Return the path of incprof-sampler: $INCPROF_SAMPLER if set, else where this package was installed."""
-    return _find_program(SAMPLER, environ.get("INCPROF_SAMPLER"))
+    return _find_tool(SAMPLER, environ.get("INCPROF_SAMPLER"))
 
 
 def find_attacher(environ: Mapping[str, str]) -> Path:
     """Return the path of incprof-attach: $INCPROF_ATTACH if set, else where this package was installed."""
-    return _find_program(ATTACHER, environ.get("INCPROF_ATTACH"))
+    return _find_tool(ATTACHER, environ.get("INCPROF_ATTACH"))
 
 
-def _find_program(name: str, named: str | None) -> Path:
+def _find_tool(name: str, named: str | None) -> Path:
     overrides = [Path(named).absolute()] if named else []
     for path in overrides or candidates(name):
         if path.is_file() and os.access(path, os.X_OK):
@@ -147,7 +149,32 @@ def find_rocprofiler(environ: Mapping[str, str]) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+
+
+def find_program(name: str) -> str | None:
+    """Return the file of a program, as a shell finds it; None, after a message, if there is none."""
+    # A bare name is searched in PATH only: execve would also run a file of that name from the current directory.
+    program = name if "/" in name else shutil.which(name)
+    if program is None:
+        say(f"{name}: command not found")
+    return program
+
+
+def become(program: str, command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Replace this process by a command's program; return the shell's exit status, after a message, if that fails."""
+    try:
+        replace_process(program, list(command), environment)
+    except FileNotFoundError:
+        missing = "its interpreter was not found" if os.path.exists(program) else "command not found"
+        say(f"{command[0]}: {missing}")
+        return NOT_FOUND
+    except OSError as error:
+        say(f"{command[0]}: cannot be run: {error.strerror}")
+        return NOT_EXECUTABLE
+
+
+def replace_process(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
     """Replace this process by a program that inherits nothing of Python: no unwritten output, no ignored signals.
 
     The shell runs a script without `#!`, as execvp does.

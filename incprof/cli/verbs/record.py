@@ -16,7 +16,6 @@ import os
 from collections.abc import Mapping
 
 from incprof.cli import verb_defaults
-from incprof.command.executable import NOT_FOUND, become, find_program
 from incprof.command.helping import expert
 from incprof.errors import UsageError
 from incprof.record import launch, settings
@@ -80,9 +79,9 @@ def run(args: argparse.Namespace) -> int:
     is_gpu, is_first = environment.get("INCPROF_GPU", "0") != "0", not launch.launcher_rank(environment)
     if is_gpu and is_first and is_foreign and environment.get("INCPROF_LOG") != "quiet":
         say(f"record: {launch.INJECTION} is set already, to {injected}: nothing of CUDA is recorded")
-    program = find_program(command[0])
+    program = launch.find_program(command[0])
     if program is None:
-        return NOT_FOUND
+        return launch.NOT_FOUND
     environment.pop(launch.PROGRAM, None)
     main_executable = main_program(program, command[1:])
     # A program that cannot be preloaded into is reported here, once.
@@ -95,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if warning and environment.get("INCPROF_LOG") != "quiet":
         say(warning)
     environment |= _lack_of_counters(environment)
-    return become(program, command, environment)
+    return launch.become(program, command, environment)
 
 
 def _lack_of_counters(environment: Mapping[str, str]) -> dict[str, str]:
@@ -134,11 +133,11 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     if args.pid is not None:
         words += ["--pid", args.pid]
     else:
-        program = find_program(command[0])
+        program = launch.find_program(command[0])
         if program is None:
-            return NOT_FOUND
+            return launch.NOT_FOUND
         if main_executable := main_program(program, command[1:], static=True):
             environment[launch.PROGRAM] = main_executable
         environment |= launch.directory_variable(command_name(command, main_executable), environment)
         words += ["--program", program, "--", *command]
-    return become(str(launch.find_attacher(os.environ)), words, environment)
+    return launch.become(str(launch.find_attacher(os.environ)), words, environment)

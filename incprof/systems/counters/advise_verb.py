@@ -15,10 +15,10 @@ import re
 import sys
 from pathlib import Path
 
-from incprof.command.executable import NOT_FOUND, find_program
 from incprof.command.terminal import STDERR, text_width
 from incprof.errors import UsageError
 from incprof.record import settings
+from incprof.record.launch import NOT_FOUND, find_program
 
 NAME = "advise"
 FREQUENCY = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(GHz|MHz|kHz)")

@@ -174,6 +174,6 @@ def become(words: list[str]) -> int:
     """Replace this process by the sampler, whose exit status it takes."""
     sampler = launch.find_sampler(os.environ)
     try:
-        launch.become(str(sampler), [launch.SAMPLER, *words], os.environ)
+        launch.replace_process(str(sampler), [launch.SAMPLER, *words], os.environ)
     except OSError as error:
         raise IncprofError(f"{sampler}: cannot be run: {error.strerror}") from None

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from incprof.command.executable import NOT_EXECUTABLE, NOT_FOUND, become, find_program
 from incprof.command.terminal import warn
 from incprof.errors import GateError, UsageError
 from incprof.record import launch
@@ -85,9 +84,9 @@ def run(args: argparse.Namespace) -> int:
     from incprof.systems.mpi.trace_file import read_signature
 
     signature = read_signature(args.signature)
-    program = find_program(command[0])
+    program = launch.find_program(command[0])
     if program is None:
-        return NOT_FOUND
+        return launch.NOT_FOUND
     output = args.output or f"predict-{signature.app}"
     environment = {**os.environ, **traced_environment(output)}
     accepted = _accepted(args.accept)
@@ -104,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     if until is not None:
         environment["INCPROF_TRACE_UNTIL"] = until
     if rank is not None and rank != signature.rank:
-        return become(program, command, environment)
+        return launch.become(program, command, environment)
     if until is None and not args.full:
         warn(["the signature has no point before the program's end at which all ranks can stop: running it to its end"])
     since_ns = time.time_ns()
@@ -112,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         status, pid = _run(program, command, environment)
     except OSError as error:
         say(f"{command[0]}: cannot be run: {error.strerror}")
-        return NOT_EXECUTABLE
+        return launch.NOT_EXECUTABLE
     if status != 0:
         say(f"{command[0]} ended with status {status}: no prediction")
         return status

@@ -13,8 +13,8 @@ import argparse
 import os
 import sys
 
-from incprof.command.executable import NOT_FOUND, become, find_program
 from incprof.errors import PartialDataError, UsageError
+from incprof.record.launch import NOT_FOUND, become, find_program
 from incprof.record.mpi_wrappers import traced_environment
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import mpi_warning_for

@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incprof.command.executable import NOT_EXECUTABLE, NOT_FOUND, find_program
 from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.record import launch
 from incprof.safe.printable import say
@@ -182,16 +181,16 @@ def run_program(
     output_to_stderr: bool,
 ) -> int:
     """Run a command to its end; return its exit status as in a shell. `live`: print a line a second on stderr."""
-    program = find_program(command[0])
+    program = launch.find_program(command[0])
     if program is None:
-        return NOT_FOUND
+        return launch.NOT_FOUND
     sys.stdout.flush()
     stdout = sys.stderr if output_to_stderr else None
     try:
         process = subprocess.Popen(command, executable=program, env={**os.environ, **variables}, stdout=stdout)
     except OSError as error:
         say(f"{command[0]}: cannot be run: {error.strerror}")
-        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        return launch.NOT_FOUND if isinstance(error, FileNotFoundError) else launch.NOT_EXECUTABLE
     progress = None
     if live:
         from incprof.systems.openmp.sections import Progress

@@ -111,7 +111,7 @@ class PhaseWaits:
         threads: number of threads with samples.
         share: of the time of the busy threads, waiting for any cause.
         causes: those with a share first, largest first.
-        has_short: whether one of the threads stands for several short ones (short_threads.py).
+        has_short: whether one of the threads stands for several short ones (read.py).
     """
 
     id: int

@@ -1,9 +1,13 @@
-"""Read the samples of waiting threads (docs/reference/formats.md, kind 9). m spans, s sites."""
+"""Read the samples of waiting threads (docs/reference/formats.md, kind 9). m spans, s sites.
+
+Threads that live less than an interval, as in a server with a thread for each request, count as one thread: each alone
+has next to no time, and few of them have a sample of what they wait for, which stands for the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +17,9 @@ from incprof.readers.stream.wait_images import Decoded, Frames, decode
 
 NOT_BLOCKED, BLOCKED, ONE_WAIT, BRIEF = range(4)
 US = 1e-6
+MAIN_THREAD = 0
+# A thread that has more of the run than this lives long, however short the run.
+MOST = 0.5
 
 
 @dataclass(frozen=True)
@@ -136,3 +143,25 @@ def waits_from(decoded: Decoded, sites: tuple[Site, ...], paths: RecordedPaths, 
         damaged=decoded.damaged,
         arch=arch,
     )
+
+
+def with_short_threads_joined(waits: Waits, interval_s: float) -> Waits:
+    """Return the waits with the first number of all short threads for each of them, if there are several.
+
+    Args:
+        waits: of the process.
+        interval_s: length of a recorded interval.
+    """
+    if not len(waits.thread):
+        return waits
+    size = int(max(waits.thread.max(), waits.holder.max())) + 1
+    wall_s = np.bincount(waits.thread, weights=waits.end_s - waits.begin_s, minlength=size)
+    run_s = float(waits.end_s.max() - waits.begin_s.min())
+    is_short = wall_s < min(interval_s, MOST * run_s)
+    is_short[MAIN_THREAD] = False
+    short = np.flatnonzero(is_short)
+    if len(short) < 2:
+        return waits
+    number = np.where(is_short, short[0], np.arange(size))
+    holder = np.where(waits.holder >= 0, number[waits.holder], -1)
+    return replace(waits, thread=number[waits.thread], holder=holder, short=tuple(short.tolist()))

@@ -14,8 +14,7 @@ from incprof.study.study import Study
 from incprof.systems.waiting.analyse import CauseWaits, Holder, PhaseWaits, WaitPath, waiting_over_time, waits_by_phase
 from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
 from incprof.systems.waiting.distinct_waits import Kinds, kinds_of
-from incprof.systems.waiting.read import Waits, read_waits
-from incprof.systems.waiting.short_threads import with_short_threads_joined
+from incprof.systems.waiting.read import Waits, read_waits, with_short_threads_joined
 
 NAMES: dict[Cause, str] = {
     "lock": "locks",

@@ -18,9 +18,16 @@ from incprof.readers.stream.wait_images import decode
 from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, WaitPath, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.distinct_waits import called_of, kinds_of
-from incprof.systems.waiting.read import BLOCKED, BRIEF, NOT_BLOCKED, ONE_WAIT, Waits, waits_from
+from incprof.systems.waiting.read import (
+    BLOCKED,
+    BRIEF,
+    NOT_BLOCKED,
+    ONE_WAIT,
+    Waits,
+    waits_from,
+    with_short_threads_joined,
+)
 from incprof.systems.waiting.sections import _sentence, _shown
-from incprof.systems.waiting.short_threads import with_short_threads_joined
 from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
 
 MS = 1000
