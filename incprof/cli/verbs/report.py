@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
     sections = [cards_of(study, args), *sections_of(study, args)]
-    from incprof.systems.mpi.sections.mpi_page import page_parts as mpi_parts
+    from incprof.systems.mpi.mpi_page import page_parts as mpi_parts
 
     mpi, untraced = mpi_parts(study, args.trace)
     from incprof.systems.gpu.page import page_parts as gpu_parts

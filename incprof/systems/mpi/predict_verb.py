@@ -167,7 +167,7 @@ def _run(program: str, command: list[str], environment: Mapping[str, str]) -> tu
 
 def _write(prediction: Prediction, *, as_json: bool) -> int:
     """Write the prediction from the trace; return the exit status."""
-    from incprof.systems.mpi.sections.prediction_answer import write_json, write_text
+    from incprof.systems.mpi.prediction_answer import write_json, write_text
 
     if prediction.differences:
         more = (

@@ -95,9 +95,9 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
     for name in ("output", "phase_table", "plot"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} is for a single run: give one directory")
+    from incprof.systems.mpi.prediction_answer import write_scales as write_tables
+    from incprof.systems.mpi.prediction_answer import write_scales_json
     from incprof.systems.mpi.run_signature import scales
-    from incprof.systems.mpi.sections.prediction_answer import write_scales as write_tables
-    from incprof.systems.mpi.sections.prediction_answer import write_scales_json
 
     methods = [args.method, *([args.against] if args.against not in (None, args.method) else [])]
     directories = [args.directory, *args.more]
@@ -110,8 +110,8 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
 def write(signature: Signature, args: argparse.Namespace) -> None:
     """Write the requested files, and print the result."""
     from incprof.systems.mpi.run_signature import profile_phases
-    from incprof.systems.mpi.sections.signature_answer import write_json, write_phase_table
-    from incprof.systems.mpi.sections.signature_answer import write_text as write_table
+    from incprof.systems.mpi.signature_answer import write_json, write_phase_table
+    from incprof.systems.mpi.signature_answer import write_text as write_table
 
     in_profile = profile_phases(args.directory, signature.process)
     if args.output is not None:
@@ -119,8 +119,8 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
     if args.phase_table is not None:
         write_text(args.phase_table, lambda out: write_phase_table(signature, out, in_sends=args.sends))
     if args.plot is not None:
-        from incprof.systems.mpi.sections.mpi_page import drawn
-        from incprof.systems.mpi.sections.mpi_page import write_plot as picture
+        from incprof.systems.mpi.mpi_page import drawn
+        from incprof.systems.mpi.mpi_page import write_plot as picture
 
         shown = drawn(args.directory, signature)
         write_plot(args, lambda out, form: picture(shown, out, form))

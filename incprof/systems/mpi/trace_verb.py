@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def show(args: argparse.Namespace) -> int:
     """Print the calls of a traced run."""
     from incprof.systems.mpi.call_sums import incompleteness_notes, summarise
-    from incprof.systems.mpi.sections.trace_answer import write_json, write_text
+    from incprof.systems.mpi.trace_answer import write_json, write_text
 
     summaries = summarise(args.show, args.rank)
     if args.json:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from incprof.cli.main import main
+from incprof.systems.mpi.mpi_page import drawn
 from incprof.systems.mpi.run_signature import find_signature
-from incprof.systems.mpi.sections.mpi_page import drawn
 from tests.unit.incprof.cli.verbs.test_report import outline
 from tests.unit.profiles import two_phase_run
 from tests.unit.tracefile import (

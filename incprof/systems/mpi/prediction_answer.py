@@ -16,7 +16,7 @@ from incprof.report.words.formatting import count, pct, rate, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation
 from incprof.systems.mpi.analyse.signature import PhaseTime
-from incprof.systems.mpi.sections.signature_answer import METHODS
+from incprof.systems.mpi.signature_answer import METHODS
 from incprof.systems.mpi.trace_types import SignaturePhase
 
 SCHEMA = "incprof.predict/1"

@@ -20,7 +20,7 @@ from incprof.systems.mpi.analyse.communication import Communication, PlaceTime, 
 from incprof.systems.mpi.analyse.signature import PARTS, ProcessSignature, Signature
 from incprof.systems.mpi.call_sums import summarise
 from incprof.systems.mpi.run_signature import find_signature, profile_phases
-from incprof.systems.mpi.sections.signature_answer import Within, calls_of, place_of
+from incprof.systems.mpi.signature_answer import Within, calls_of, place_of
 from incprof.systems.mpi.trace_file import find_traces
 
 if TYPE_CHECKING:

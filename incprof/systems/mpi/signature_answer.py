@@ -20,7 +20,7 @@ from incprof.systems.mpi.analyse.event_phases import EventPhase
 from incprof.systems.mpi.analyse.mpi_events import TIMES, EventKind
 from incprof.systems.mpi.analyse.pas2p import SIMILAR
 from incprof.systems.mpi.analyse.signature import ProcessSignature, Signature, outside_after
-from incprof.systems.mpi.sections.trace_answer import work_unit
+from incprof.systems.mpi.trace_answer import work_unit
 
 # Greatest number of ranks with a row.
 MOST_RANKS = 16
