@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from incprof.record.launch import find_library
-from incprof.symbols.elf.file import is_elf
+from incprof.symbols.elf import is_elf
 from soak.budget import Budget
 from soak.finding import Keeper
 

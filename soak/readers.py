@@ -11,7 +11,7 @@ import incprof
 from incprof.errors import IncprofError
 from incprof.readers.gmon_directory import read_gmon
 from incprof.readers.run import open_run, read_profile
-from incprof.readers.series.columns import SeriesRequest
+from incprof.readers.series import SeriesRequest
 from incprof.readers.stream.collect import collect, parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.stream_files import Source
@@ -21,7 +21,7 @@ from incprof.source.languages import parse_file, strip
 from incprof.source.model import Announcement, Beat, SourceFile, insert
 from incprof.symbols.addr2line import from_line_tables
 from incprof.symbols.demangle import display_names
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf.preflight import warning_for
 from incprof.symbols.elf.program_file import read_traits
 from incprof.symbols.elf_symbols import read_symbols

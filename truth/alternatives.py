@@ -14,7 +14,7 @@ from sklearn.metrics import silhouette_score
 
 from incprof.analysis.features import build_features, interval_seconds
 from incprof.analysis.phase_result import all_steps
-from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites import SiteChooser
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

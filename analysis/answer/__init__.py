@@ -19,7 +19,7 @@ from incprof.analysis.phase_result import ENOUGH, Phase, PhaseResult, SiteCost
 from incprof.analysis.phases.by_samples import cluster_by_samples
 from incprof.analysis.phases.kmeans import MAX_K, KMeansRuns, cluster_by_kmeans
 from incprof.analysis.phases.levels import has_times
-from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.errors import NoDataError, UsageError

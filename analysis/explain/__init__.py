@@ -15,7 +15,7 @@ from incprof.analysis.features import Features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.clustering import KScore
 from incprof.analysis.segment_sums import separation
-from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites import SiteChooser
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_DIFFERENCES = 3

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from incprof.analysis.phase_result import Phase, PhaseResult, Site
-from incprof.analysis.sites.choice import SiteChooser, at_least, longest_s
+from incprof.analysis.sites import SiteChooser, at_least, longest_s
 from incprof.analysis.sites.site_cover import Choice, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import FloatArray, IntArray

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.modules import MachineCode
 

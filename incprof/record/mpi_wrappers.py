@@ -20,7 +20,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.record import launch
 from incprof.safe.jsonstore import replacing
 from incprof.safe.printable import say
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.symbols.elf.program_file import needed_names
 
 VARIABLE = "INCPROF_TRACE_MPI"

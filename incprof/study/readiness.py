@@ -16,7 +16,7 @@ from appekg import _library as heartbeat_library
 from incprof.errors import IncprofError
 from incprof.record import launch, machine, mpi_wrappers
 from incprof.safe.inputs import open_input
-from incprof.symbols.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
+from incprof.symbols.elf import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
 from incprof.symbols.elf.program_file import locate, needed_names, search_path, system_directories
 from incprof.version import __version__
 

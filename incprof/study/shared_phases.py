@@ -35,7 +35,7 @@ from incprof.study.ranks_read import (
 from incprof.study.sites.store import digest
 
 if TYPE_CHECKING:
-    from incprof.analysis.sites.choice import SiteChooser
+    from incprof.analysis.sites import SiteChooser
 
 # Passes that find further phases in the time that those found before do not explain.
 ROUNDS = 3

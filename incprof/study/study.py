@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from incprof.analysis.explain import Explanation
     from incprof.analysis.phase_result import PhaseResult, RunSummary
     from incprof.analysis.ranks.ranks_result import RanksResult
-    from incprof.analysis.sites.choice import SiteChooser
+    from incprof.analysis.sites import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import FloatArray, IntervalProfile, Process, Run
     from incprof.study.phase_options import Libs
@@ -315,7 +315,7 @@ class Study:
             UsageError: a site named by hand does not exist, or its name is ambiguous.
         """
         from incprof.readers.run import choose_process
-        from incprof.study.sites.find import located_sites, recorded_sites
+        from incprof.study.sites import located_sites, recorded_sites
         from incprof.study.sites.store import FOUND
 
         if source is None:

@@ -22,7 +22,7 @@ from elftools.elf.elffile import ELFFile
 
 from incprof.errors import NoDataError
 from incprof.safe.inputs import open_input, record_input
-from incprof.symbols.elf.file import ElfFile, text_at
+from incprof.symbols.elf import ElfFile, text_at
 
 # Limits for tools, which damaged debug information may send anywhere; honest information needs far less.
 TIMEOUT_S = 120

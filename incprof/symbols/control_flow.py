@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from incprof.errors import NoDataError
-from incprof.symbols.elf.file import SHT_NOBITS, ElfFile
+from incprof.symbols.elf import SHT_NOBITS, ElfFile
 
 TIMEOUT_S = 60
 # Most bytes of code that are examined, in the order given.

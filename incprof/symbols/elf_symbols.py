@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.symbols.addr2line import Place
-from incprof.symbols.elf.file import MOST_OF_NAMES, ElfFile, Section
+from incprof.symbols.elf import MOST_OF_NAMES, ElfFile, Section
 from incprof.symbols.function_table import EMPTY_TABLE, AddressArray, Int64Array, SymbolTable, table_of, unwind_ranges
 
 SYMBOL = np.dtype(

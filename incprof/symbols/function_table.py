@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import BoolArray, IntArray
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.symbols.python_code import label
 
 AddressArray = npt.NDArray[np.uint64]

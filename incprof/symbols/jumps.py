@@ -13,7 +13,7 @@ from incprof.model import STANDARD, IntervalProfile, Run
 from incprof.safe.jsonstore import JsonStore, Stores
 from incprof.symbols.addr2line import Chain, Frame
 from incprof.symbols.control_flow import Jump, LoopCode, Range, loops_of_code
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.symbols.function_space import is_shared_source
 from incprof.symbols.function_table import NOWHERE
 from incprof.symbols.symbol_files import binary_with_code, cached_symbols, module_key

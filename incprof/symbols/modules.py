@@ -16,7 +16,7 @@ from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.safe.inputs import read_input
 from incprof.symbols.control_flow import Control, Range, flows
-from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
+from incprof.symbols.elf import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
 from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
 from incprof.symbols.function_table import (

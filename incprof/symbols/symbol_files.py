@@ -22,7 +22,7 @@ from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.safe.inputs import HOSTILE, notice_own, open_input
 from incprof.safe.jsonstore import replacing
-from incprof.symbols.elf.file import SHT_NOBITS, ElfFile, open_elf, text_at
+from incprof.symbols.elf import SHT_NOBITS, ElfFile, open_elf, text_at
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.function_table import EMPTY_TABLE, UNWIND_SIZES, SymbolTable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 
 

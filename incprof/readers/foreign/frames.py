@@ -12,7 +12,7 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.readers.foreign.timeline import Frame
 from incprof.symbols.addr2line import Chain, chains
-from incprof.symbols.elf.file import PT_LOAD, ElfFile, open_elf
+from incprof.symbols.elf import PT_LOAD, ElfFile, open_elf
 from incprof.symbols.elf_symbols import PLT_NAME
 from incprof.symbols.function_space import is_shared_code
 from incprof.symbols.source_lines import with_lambdas

@@ -24,7 +24,7 @@ from incprof.readers.stream.coded_records import ELIDED_MODULE, LONGEST_NAME, im
 from incprof.readers.stream.collect import DEFAULT_RATE_HZ, VERSION
 from incprof.readers.stream.interval_images import DEVICE
 from incprof.safe.inputs import open_input
-from incprof.symbols.elf.file import WrittenSymbol, open_elf, symbols_file
+from incprof.symbols.elf import WrittenSymbol, open_elf, symbols_file
 from incprof.symbols.source_lines import imported_lines
 from incprof.symbols.symbol_files import module_key
 from incprof.version import __version__

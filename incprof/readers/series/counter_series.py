@@ -14,7 +14,7 @@ import numpy as np
 from incprof.errors import NoDataError, UsageError
 from incprof.model import WATTS, FloatArray, IntArray, NodeSeries
 from incprof.model.series import CounterSeries, Power
-from incprof.readers.series.columns import LARGEST, counts_by_event, is_perf, time_among
+from incprof.readers.series import LARGEST, counts_by_event, is_perf, time_among
 from incprof.readers.series.node_columns import UNITS, Column, Kind, Table, understood, with_power
 from incprof.readers.series.text_tables import LONGEST_LINE, SIMULATED, form_of, number
 from incprof.safe.inputs import open_series

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from incprof.errors import NoDataError, UsageError
 from incprof.model import WATTS, FloatArray, NodeSeries
 from incprof.model.series import canonical
-from incprof.readers.series.columns import LARGEST, TIME_NAMES, listed, plain_time
+from incprof.readers.series import LARGEST, TIME_NAMES, listed, plain_time
 from incprof.safe.printable import printable
 
 # Columns of any type by their names.

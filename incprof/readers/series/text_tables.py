@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 from incprof.errors import NoDataError
-from incprof.readers.series.columns import counts_by_event, is_perf
+from incprof.readers.series import counts_by_event, is_perf
 from incprof.readers.series.node_columns import Columns, Kind, Table, numbers, own_kind, tables_of, understood
 from incprof.safe.inputs import open_series, read_input
 from incprof.safe.printable import printable

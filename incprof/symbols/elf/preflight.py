@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from incprof.errors import NoDataError
-from incprof.symbols.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
+from incprof.symbols.elf import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
 

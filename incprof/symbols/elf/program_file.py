@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from incprof.errors import NoDataError
-from incprof.symbols.elf.file import (
+from incprof.symbols.elf import (
     DT_NEEDED,
     DT_RPATH,
     DT_RUNPATH,

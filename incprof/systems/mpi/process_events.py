@@ -14,7 +14,7 @@ import numpy as np
 from incprof.errors import IncprofError
 from incprof.model import IntArray
 from incprof.safe.inputs import open_input
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.systems.mpi.analyse.mpi_events import (
     COLLECTIVE,
     LOCAL,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
 from incprof.model.series import canonical_names
-from incprof.readers.series.columns import LARGEST, parquet_file, plain_time
+from incprof.readers.series import LARGEST, parquet_file, plain_time
 from incprof.readers.series.counter_series import GAP
 from incprof.readers.series.node_columns import TIMES, UNITS, Column, Kind, Table, tables_of, understood
 from incprof.readers.series.text_tables import KIND, OWN_KINDS, read_text

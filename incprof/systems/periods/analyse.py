@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
-from incprof.readers.series.columns import SeriesRequest
+from incprof.readers.series import SeriesRequest
 from incprof.readers.series.text_tables import followed, name_of
 from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.model.section import Column, Table
-from incprof.readers.series.columns import SeriesRequest, position
+from incprof.readers.series import SeriesRequest, position
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, followed, form_of, name_of
 from incprof.report.render.json import fields, significant
 from incprof.report.render.plain import plain_table

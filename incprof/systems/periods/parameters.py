@@ -16,7 +16,7 @@ from incprof.errors import UsageError
 from incprof.record.settings import time
 
 if TYPE_CHECKING:
-    from incprof.readers.series.columns import Series, SeriesRequest
+    from incprof.readers.series import Series, SeriesRequest
     from incprof.systems.periods.pattern_result import PatternOptions
 
 
@@ -156,7 +156,7 @@ def request_of(args: argparse.Namespace) -> SeriesRequest:
     Raises:
         UsageError: the interval is not a positive time.
     """
-    from incprof.readers.series.columns import MOST_SAMPLES, SeriesRequest
+    from incprof.readers.series import MOST_SAMPLES, SeriesRequest
 
     if args.interval is not None and not 0 < args.interval < 1e9:
         raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")

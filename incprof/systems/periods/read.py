@@ -16,7 +16,7 @@ import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
-from incprof.readers.series.columns import (
+from incprof.readers.series import (
     LARGEST,
     PerfRows,
     Series,

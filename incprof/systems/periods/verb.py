@@ -40,7 +40,7 @@ from incprof.systems.periods.parameters import (
 )
 
 if TYPE_CHECKING:
-    from incprof.readers.series.columns import Series
+    from incprof.readers.series import Series
     from incprof.systems.periods.pattern_result import PatternOptions, Patterns
     from incprof.systems.periods.pattern_uses import SubProfiles
 

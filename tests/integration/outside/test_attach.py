@@ -20,7 +20,7 @@ from incprof.model import UNKNOWN, IntervalProfile
 from incprof.readers.run import open_run, read_profile
 from incprof.record.launch import find_attacher
 from incprof.symbols.addr2line import look_up
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import go_table
 from tests.integration.collector import FIXTURES, Recording, clean_environment
 from tests.integration.command_line import incprof

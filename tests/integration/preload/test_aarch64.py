@@ -15,7 +15,7 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.readers.run import open_run
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.symbols.jumps import jumps_of
 from incprof.symbols.modules import MachineCode
 from tests.integration.collector import judge

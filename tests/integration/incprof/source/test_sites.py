@@ -13,11 +13,11 @@ import pytest
 
 from incprof.analysis.answer import find_phases
 from incprof.analysis.features import build_features
-from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites import SiteChooser
 from incprof.analysis.sites.rates import BeatCost
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
-from incprof.study.sites.find import SitePlanner
+from incprof.study.sites import SitePlanner
 from incprof.study.sites.place import Placer, Sources
 from tests.integration.collector import run, variables
 from tests.paths import INTEGRATION

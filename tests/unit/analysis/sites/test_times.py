@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from incprof.analysis.features import build_features
-from incprof.analysis.sites.choice import SURE, SiteChooser, at_least, cut, limits
+from incprof.analysis.sites import SURE, SiteChooser, at_least, cut, limits
 from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.analysis.thresholds import SITES
 from incprof.model import Function

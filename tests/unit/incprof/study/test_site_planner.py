@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from incprof.model import Code, Function
-from incprof.study.sites.find import SitePlanner
+from incprof.study.sites import SitePlanner
 from incprof.study.sites.place import Placer
 from incprof.study.sites.store import UNKNOWN_RATE, PlacedSite
 from incprof.study.study import Study

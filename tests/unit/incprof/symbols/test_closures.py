@@ -10,7 +10,7 @@ import pytest
 
 from incprof.symbols import source_lines
 from incprof.symbols.addr2line import Chain, chains
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.source_lines import CALL, with_lambdas
 from tests.variants import mostly_slow
 

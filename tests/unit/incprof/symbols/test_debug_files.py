@@ -13,7 +13,7 @@ import pytest
 from incprof.model import Module
 from incprof.symbols import addr2line, symbol_files
 from incprof.symbols.addr2line import chains, gap
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.symbol_files import binaries, find_symbols
 from tests.integration.hosts import need
 

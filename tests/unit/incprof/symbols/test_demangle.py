@@ -8,7 +8,7 @@ import pytest
 
 from incprof.symbols import demangle
 from incprof.symbols.demangle import MOST_ENDS, demangle_in_process, display_names
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
 

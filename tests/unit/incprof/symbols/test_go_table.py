@@ -9,7 +9,7 @@ import pytest
 
 from fuzz.go_table import GO_16, GO_18, GO_20, GoFunction, go_table_bytes, with_go_table
 from incprof.errors import NoDataError
-from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.elf import ElfFile
 from incprof.symbols.elf_symbols import go_places, go_table, read_symbols
 from soak.mutate import damaged
 from tests.unit.elfwriter import elf_bytes

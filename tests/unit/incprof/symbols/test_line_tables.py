@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from incprof.symbols.addr2line import from_line_tables
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 
 SECTION_HEADERS, SECTION_SIZE, COMPRESSION = 40, 64, struct.Struct("<IIQQ")

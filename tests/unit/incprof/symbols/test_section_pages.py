@@ -5,7 +5,7 @@ import pytest
 
 from incprof.errors import NoDataError
 from incprof.symbols.control_flow import flows
-from incprof.symbols.elf.file import EM_X86_64, SHF_EXECINSTR, ElfFile, Section
+from incprof.symbols.elf import EM_X86_64, SHF_EXECINSTR, ElfFile, Section
 from incprof.symbols.modules import PAGE, MachineCode, SectionPages
 
 BEGIN, OFFSET, SIZE = 0x10000, 0x1000, 64 << 20

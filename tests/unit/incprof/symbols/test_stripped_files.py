@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from incprof.errors import NoDataError
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf_symbols import read_symbols, unpacked
 from incprof.symbols.function_table import unwind_ranges
 from tests.integration.hosts import need

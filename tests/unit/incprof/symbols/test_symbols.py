@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.symbols.demangle import display_names
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.elf.program_file import read_traits
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.function_table import NOWHERE

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.model.series import canonical, canonical_names
-from incprof.readers.series.columns import SeriesRequest
+from incprof.readers.series import SeriesRequest
 from incprof.systems.nodes.analyse.paper import TABLE1
 from incprof.systems.nodes.read import read_nodes
 from incprof.systems.periods.read import read_series

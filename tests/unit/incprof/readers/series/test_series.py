@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.series.columns import SeriesRequest
+from incprof.readers.series import SeriesRequest
 from incprof.systems.periods.read import PIECE, Rows, read_series
 
 PERF = """# started on Sat Nov 21 08:00:00 2026

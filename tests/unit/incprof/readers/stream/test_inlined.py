@@ -16,7 +16,7 @@ from incprof.readers.stream.inlined import with_inlined
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
 from incprof.symbols.control_flow import loops_of_code
-from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf import open_elf
 from incprof.symbols.jumps import functions_called_with, loop_owner
 from tests.unit.built import built
 from tests.unit.streamwriter import Sample, StreamWriter, module
