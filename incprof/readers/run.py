@@ -29,7 +29,7 @@ from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import NODE, Source, node_file
 from incprof.readers.stream.stream_profile import read_stream
-from incprof.readers.stream.wait_samples import WORKS
+from incprof.readers.stream.waits import WORKS
 from incprof.safe.inputs import open_input, read_input, record_input
 from incprof.symbols.modules import SymbolLoader
 

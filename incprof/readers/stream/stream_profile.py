@@ -17,7 +17,7 @@ from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.library_functions import moved
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import Source
-from incprof.readers.stream.wait_samples import wait_samples
+from incprof.readers.stream.waits import wait_samples
 from incprof.symbols.function_space import FunctionSpace
 from incprof.symbols.modules import SymbolLoader
 from incprof.symbols.tail_calls import TailCalls

@@ -13,7 +13,7 @@ import numpy as np
 
 from incprof.model import FloatArray, IntArray
 from incprof.readers.stream.interval_images import WAITS, RecordedPaths, interval_images, recorded_paths
-from incprof.readers.stream.wait_images import Decoded, Frames, decode
+from incprof.readers.stream.waits import Decoded, Frames, decode
 
 NOT_BLOCKED, BLOCKED, ONE_WAIT, BRIEF = range(4)
 US = 1e-6
