@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from incprof.systems.waiting.analyse import waits_by_thread
-from incprof.systems.waiting.distinct_waits import kinds_of
+from incprof.systems.waiting.causes import kinds_of
 from incprof.systems.waiting.read import read_waits
 from tests.integration.collector import Recording
 

@@ -18,8 +18,7 @@ from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.intervals import suspensions
 from incprof.model.time_use import SPENT, kind_of_time
-from incprof.systems.waiting.causes import CAUSES, Cause
-from incprof.systems.waiting.distinct_waits import Kinds, functions_to
+from incprof.systems.waiting.causes import CAUSES, Cause, Kinds, functions_to
 from incprof.systems.waiting.read import ONE_WAIT, Waits
 
 # Threads with less of the busiest one's CPU time are not part of a phase's main role.

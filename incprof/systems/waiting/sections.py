@@ -12,8 +12,7 @@ from incprof.report.words.formatting import count, percent
 from incprof.study.recorded_paths import Places, names_at, places_of
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import CauseWaits, Holder, PhaseWaits, WaitPath, waiting_over_time, waits_by_phase
-from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
-from incprof.systems.waiting.distinct_waits import Kinds, kinds_of
+from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause, Kinds, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits, with_short_threads_joined
 
 NAMES: dict[Cause, str] = {

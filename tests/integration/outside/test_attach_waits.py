@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from incprof.study.study import Study
-from incprof.systems.waiting.distinct_waits import functions_to, kinds_of
+from incprof.systems.waiting.causes import functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 from incprof.systems.waiting.sections import card
 from tests.integration.collector import FIXTURES, Outcome, Recording

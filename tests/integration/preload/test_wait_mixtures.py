@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.systems.waiting.distinct_waits import functions_to, kinds_of
+from incprof.systems.waiting.causes import functions_to, kinds_of
 from incprof.systems.waiting.read import read_waits
 from tests.integration.collector import FIXTURES
 from tests.integration.conftest import Build, Record

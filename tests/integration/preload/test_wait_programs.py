@@ -17,7 +17,7 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.systems.waiting.analyse import waits_by_thread
-from incprof.systems.waiting.distinct_waits import kinds_of
+from incprof.systems.waiting.causes import kinds_of
 from incprof.systems.waiting.read import read_waits
 from tests.integration.collector import find_library, run, variables
 from tests.integration.conftest import Build, Record

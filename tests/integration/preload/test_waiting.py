@@ -21,7 +21,7 @@ from incprof.model.time_use import SPENT
 from incprof.report.text.phases_text import head_line
 from incprof.study.study import Study
 from incprof.systems.waiting.analyse import ThreadWaits, waits_by_thread
-from incprof.systems.waiting.distinct_waits import Kinds, functions_to, kinds_of
+from incprof.systems.waiting.causes import Kinds, functions_to, kinds_of
 from incprof.systems.waiting.read import Waits, read_waits
 from incprof.systems.waiting.sections import card
 from tests.integration.collector import FIXTURES, Recording, variables

@@ -16,8 +16,19 @@ from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.readers.stream.waits import decode
 from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, WaitPath, waiting_over_time, waits_by_thread
-from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
-from incprof.systems.waiting.distinct_waits import called_of, kinds_of
+from incprof.systems.waiting.causes import (
+    EPOLL,
+    EVENT,
+    FILE,
+    NAMES,
+    PIPE,
+    SOCKET,
+    Cause,
+    Reason,
+    called_of,
+    kinds_of,
+    reason_of,
+)
 from incprof.systems.waiting.read import (
     BLOCKED,
     BRIEF,
