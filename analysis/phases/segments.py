@@ -85,7 +85,7 @@ def _moves(place: FloatArray) -> bool:
 # change.
 DRIFT, SURE = 0.5, 2.0
 # Standard errors by which the samples at a boundary show the change, for lines to be fitted; fewest samples.
-CLEAR, FITTED = 12.0, 24
+CLEAR, FITTED = 14.0, 96
 LEAST_VARIANCE, LEAST_SHARE = 0.01, 0.02
 
 

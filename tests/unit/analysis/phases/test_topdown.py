@@ -115,7 +115,7 @@ def test_a_drift_has_no_border_and_a_jump_has_one():
 
 def test_a_jump_beside_which_some_samples_are_of_neither_side_is_a_border():
     before, between, after = (0.25, 0.75, 0.0), (0.9, 0.05, 0.05), (0.2, 0.0, 0.8)
-    runs = [drawn([before] * 500 + [between] * 8 + [after] * 500, seed) for seed in range(40)]
+    runs = [drawn([before] * 500 + [between] * 12 + [after] * 500, seed) for seed in range(40)]
     assert sum(len(segments_in(run)) == 1 for run in runs) <= 2
 
 
