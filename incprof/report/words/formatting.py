@@ -95,7 +95,7 @@ def overhead(pct: float | None, own_s: float = 0.0) -> str:
     """Return the recording's overhead: "0.24 %" of the program's CPU time, or why there is no such number.
 
     pct: None if not measured, infinite if recording used all of the CPU time. own_s: the same in seconds, of a program
-    that hardly uses any: "31.2 ms".
+    that hardly uses any: "0.0312 s".
     """
     if pct is None:
         return "not known"
