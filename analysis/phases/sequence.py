@@ -25,6 +25,8 @@ WAITS_S, WAITS_PERIODS = 0.2, 4.0
 # In a program with a tick in this share of all periods, missing ticks belong to a thread that lost its processor.
 BUSY = 0.95
 # A sample of at most this many ticks stands for those due just before it; one of more, for its whole interval.
+# Of so many ticks one is kept: a late sample shows one of its ticks, and as many as it has would scatter far more than
+# counting explains.
 LATE = 8
 # Most frames of a path that are followed: deeper ones form no phase of their own.
 DEEPEST = 256
@@ -85,10 +87,12 @@ class _Ticks:
     Attributes:
         time_s: (s,) seconds.
         node: (s,) node of the call tree, or the function.
+        kept: (s,) whether the tick is an observation of its own, not a copy of a late one.
     """
 
     time_s: FloatArray
     node: IntArray
+    kept: BoolArray
 
 
 def sequence_of(profile: IntervalProfile, waits: Row[tuple[float, float]] = ()) -> Sequence:
@@ -130,7 +134,8 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     is_late = profile.metadata.ordered & (weight.repeat(many) <= LATE)
     time_s = np.where(is_late, np.maximum(time_s - lag / (rate * scale), profile.start_s[0]), evenly)
     order = np.argsort(time_s, kind="stable")
-    return _Ticks(time_s[order], node[use].repeat(many)[order])
+    kept = np.where(is_late, lag == 0, lag % LATE == LATE // 2) | (not profile.metadata.ordered)
+    return _Ticks(time_s[order], node[use].repeat(many)[order], kept[order])
 
 
 def _completed(profile: IntervalProfile, node: IntArray, use: IntArray) -> IntArray:
@@ -182,7 +187,7 @@ def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
     length = (profile.end_s - profile.start_s)[row].repeat(many)
     time_s = profile.start_s[row].repeat(many) + part * length
     order = np.argsort(time_s, kind="stable")
-    return _Ticks(time_s[order], node.repeat(many)[order])
+    return _Ticks(time_s[order], node.repeat(many)[order], np.ones(len(order), dtype=bool))
 
 
 def _flat(functions: IntArray) -> IntArray:
@@ -218,7 +223,7 @@ def _with_waiting(
 ) -> Sequence:
     """Insert waiting ticks between ticks of work."""
     used, path = np.unique(ticks.node, return_inverse=True)
-    more, each_s = _waiting_ticks(profile, ticks.time_s, period_s)
+    more, each_s = _waiting_ticks(profile, ticks, period_s)
     frame, below = _waited_below(frames(used), path, more > 0)
     place = np.arange(len(ticks.time_s)) + np.cumsum(more)[:-1]
     size = len(ticks.time_s) + int(more.sum())
@@ -230,8 +235,10 @@ def _with_waiting(
     begins = frozenset(at for at, function in enumerate(profile.functions) if is_entry(function.name))
     # Without times, samples of an interval may be in any order.
     blur = 0 if frames is not _flat and profile.metadata.ordered else round(profile.metadata.interval_s / period_s)
-    sequence = Sequence(when, which, frame, period_s, begins, blur)
-    return sequence if size <= 2 * MOST else _thinned(sequence)
+    late = max(len(ticks.kept), 1) / max(int(ticks.kept.sum()), 1)
+    sequence = Sequence(when, which, frame, period_s * late, begins, blur)
+    sequence = sequence.select(np.delete(np.arange(size), place[~ticks.kept]))
+    return sequence if len(sequence) <= 2 * MOST else _thinned(sequence)
 
 
 def _waited_below(frame: IntArray, path: IntArray, waits: BoolArray) -> tuple[IntArray, IntArray]:
@@ -272,11 +279,12 @@ def delayed_between(profile: IntervalProfile, edge: FloatArray) -> FloatArray:
     return out
 
 
-def _waiting_ticks(profile: IntervalProfile, time_s: FloatArray, period_s: float) -> tuple[IntArray, float]:
+def _waiting_ticks(profile: IntervalProfile, ticks: _Ticks, period_s: float) -> tuple[IntArray, float]:
     """Return the number of waiting ticks before each tick, and after the last one, (m + 1,), and seconds for each.
 
     They are as frequent as ticks of work are where the thread works: rare on a busy machine.
     """
+    time_s = ticks.time_s
     edge = np.concatenate([profile.start_s[:1], time_s, profile.end_s[-1:]])
     gap_s = np.diff(edge)
     if len(time_s) * period_s >= BUSY * float((profile.end_s - profile.start_s).sum()):
@@ -286,6 +294,6 @@ def _waiting_ticks(profile: IntervalProfile, time_s: FloatArray, period_s: float
     at = np.clip(np.searchsorted(edge, profile.end_s[hole], side="right") - 1, 0, len(gap_s) - 1)
     np.subtract.at(gap_s, at, profile.start_s[hole + 1] - profile.end_s[hole])
     waits = gap_s - delayed_between(profile, edge) > max(WAITS_S, WAITS_PERIODS * period_s)
-    each_s = max(period_s, float(gap_s[~waits].sum()) / max(int((~waits).sum()), 1))
+    each_s = max(period_s, float(gap_s[~waits].sum()) / max(int((~waits)[np.append(ticks.kept, True)].sum()), 1))
     more: IntArray = np.where(waits, np.round(gap_s / each_s) - 1, 0).astype(np.int64)
     return np.maximum(more, 0), each_s

@@ -40,13 +40,14 @@ def write_rank(
 ) -> None:
     """Write a rank that goes through phases, each for so many intervals; the noise of sampling is drawn from `seed`."""
     rng = np.random.default_rng(rank if seed is None else seed)
+    rng_of_order = np.random.default_rng(rank)
     writer = StreamWriter(FUNCTIONS, rank=rank, **metadata)
     for phase, intervals in story:
         paths = list(mixes[phase])
         for _ in range(intervals):
             ticks = rng.poisson([mixes[phase][path] for path in paths]).tolist()
-            samples = [Sample(path, weight=count) for path, count in zip(paths, ticks, strict=True) if count]
-            writer.interval(samples, arcs={("main", phase): 3})
+            order = rng_of_order.permutation(np.repeat(np.arange(len(paths)), ticks)).tolist()
+            writer.interval([Sample(paths[at]) for at in order], arcs={("main", phase): 3})
     writer.end()
     writer.save(directory)
 

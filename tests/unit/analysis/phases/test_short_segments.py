@@ -10,7 +10,7 @@ def result_of(directory, *intervals: tuple[str, ...]) -> PhaseResult:
     writer = StreamWriter(["main", "solve", "next", "report", "set_up"])
     for number, paths in enumerate(intervals):
         arcs = {("solve", "main"): 1} if not number else {}
-        writer.interval([Sample(path, weight=4) for path in paths for _ in range(4)], arcs=arcs)
+        writer.interval([Sample(path) for path in paths for _ in range(16)], arcs=arcs)
     writer.end()
     return Study(writer.save(directory)).phases(confidence=False)
 

@@ -387,3 +387,21 @@ def test_waiting_for_a_processor_belongs_to_the_phase_around_it(tmp_path, is_del
     assert [phase.off_cpu for phase in result.phases] == ([False] if is_delayed else [False, True])
     assert result.spent is not None
     assert bool((result.spent == SPENT.index("waiting")).any()) is not is_delayed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_late_sample_is_one_observation_however_many_ticks_it_stands_for(tmp_path, seed):
+    """On a busy machine, a third of the samples stand for 2 to 20 ticks each, all of them in one function."""
+    rng = np.random.default_rng(seed)
+    names = [f"f{at}" for at in range(8)]
+    writer = StreamWriter(["main", "rest", *names], interval_s=1.0)
+    for number in range(24):
+        weight = np.where(rng.random(40) < 1 / 3, rng.integers(2, 21, 40), 1)
+        function = rng.integers(0, 8, 40)
+        above = "main;rest" if 8 <= number < 16 else "main"
+        paths = [f"{above};{names[at]}" for at in function]
+        writer.interval([Sample(path, weight=int(w)) for path, w in zip(paths, weight, strict=True)])
+    writer.end()
+    result = Study(writer.save(tmp_path / "run")).phases(confidence=False)
+    assert result.k == 2
+    assert result.labels[[0, -1]].tolist() == [0, 0]

@@ -26,10 +26,10 @@ def record(directory, *, solve=20, write=12, names=("main", "solve", "write_out"
     writer = StreamWriter(list(names), **more)
     main_name, first, second = names
     for i in range(solve):
-        samples = [Sample(f"{main_name};{first}", weight=9 + i % 3) for _ in range(9)] + [Sample(main_name)]
+        samples = [Sample(f"{main_name};{first}")] * (81 + 9 * (i % 3)) + [Sample(main_name)]
         writer.interval(samples, counters=of_threads)
     for i in range(write):
-        samples = [Sample(f"{main_name};{second}", weight=9 + i % 2) for _ in range(9)] + [Sample(main_name)]
+        samples = [Sample(f"{main_name};{second}")] * (81 + 9 * (i % 2)) + [Sample(main_name)]
         writer.interval(samples, arcs={(main_name, second): 60 // write}, counters=of_threads)
     writer.end()
     return writer.save(directory)
@@ -45,7 +45,7 @@ def test_the_table(runs, capsys, monkeypatch):
     status, out, err = answer(capsys, *runs)
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == f"A  {runs[0]}: app, rank 0, 32 intervals of 1 s, 32 s, 320 samples"
+    assert lines[0] == f"A  {runs[0]}: app, rank 0, 32 intervals of 1 s, 32 s, 2849 samples"
     assert "takes more time: 32 s in A, 52 s in B, +62.5 %" in out
     solve = next(line for line in lines if line.startswith(" 0 "))
     assert solve.split()[1:8] == ["solve", "20", "s", "40", "s", "+100.0", "%"]

@@ -374,7 +374,7 @@ def test_all_intervals_and_paths_on_request(tmp_path, capsys):
     writer = StreamWriter(["main", "solve", *names])
     for i in range(1500):
         tiny = [Sample(f"main;solve;{names[i]}")] if i < 250 else []
-        writer.interval([Sample("main;solve", weight=20), *tiny])
+        writer.interval([*[Sample("main;solve")] * 20, *tiny])
     writer.end()
     run = writer.save(tmp_path / "run")
     page = report(capsys, run, "-o", "-")[1]
