@@ -103,7 +103,8 @@ void process_json(struct buffer *out, const struct launch *launch, uint64_t star
     else
         buffer_text(out, "null");
     buffer_json_text(out, "launch", launch->identity);
-    buffer_json_u64(out, "start_unix_ns", sys_clock_ns(CLOCK_REALTIME));
+    uint64_t since_ns = sys_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    buffer_json_u64(out, "start_unix_ns", sys_clock_ns(CLOCK_REALTIME) - since_ns);
     buffer_json_u64(out, "start_mono_ns", start_ns);
     buffer_json_bool(out, "forked", forked);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,17 @@ def test_default_name(host: BuildHost, tmp_path: Path) -> None:
     assert streams(place / "gmon-simple") == ["rank-00000.gmon"]
     assert record_only([host("simple.c")], place, SLURM_JOB_ID="77").status == 3
     assert streams(place / "gmon-simple-77") == ["rank-00000.gmon"]
+
+
+def test_both_clocks_name_the_same_start(host: BuildHost, tmp_path: Path) -> None:
+    """Series of a node are placed by the date of the start, samples by the other clock."""
+    place = tmp_path / "place"
+    record_only([host("simple.c")], place)
+    start = read_profile(open_run(place / "gmon-simple")).metadata.raw
+    between = time.time_ns() - time.monotonic_ns()
+    assert isinstance(unix_ns := start["start_unix_ns"], int)
+    assert isinstance(mono_ns := start["start_mono_ns"], int)
+    assert unix_ns - mono_ns == pytest.approx(between, abs=1e6)
 
 
 @pytest.mark.parametrize(
