@@ -18,7 +18,7 @@ from incprof.readers.stream.coded_records import (
     decode_nodes,
 )
 from incprof.readers.stream.collect import Collected
-from incprof.readers.stream.delays import delays_in_place
+from incprof.readers.stream.delays import delays_of_intervals
 from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, read_records
 from incprof.readers.stream.sample_decoder import GeneratedPaths, SampleDecoder, generated_paths
 from incprof.symbols.function_space import FunctionSpace, NumberArray
@@ -125,7 +125,7 @@ class StreamDecoder:
             skipped=counts[:, 4],
             shortened=counts[:, 5],
             suspended_s=c[:, 15] * NS,
-            delayed_s=_delays_s(c),
+            delayed_s=delays_of_intervals(c).astype(np.float64) * NS,
         )
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:
@@ -159,15 +159,6 @@ class StreamDecoder:
             stood = f"the program was stopped, or the machine asleep, for {suspended_s:.1f} s"
             warnings.append(f"{where}: {stood}: in no phase")
         return warnings, damaged
-
-
-def _delays_s(counters: FloatArray) -> FloatArray:
-    """Return seconds of delay of the first thread, (n,), in the intervals in which they were."""
-    start, end, delayed = np.minimum(counters[:, [0, 1, 17]], 2**62).astype(np.int64).T
-    length = np.maximum(end - start, 0)
-    rest = np.maximum(length - delayed, 0)
-    found: FloatArray = delays_in_place(start, length, np.zeros_like(start), rest, delayed)[1].astype(np.float64) * NS
-    return found
 
 
 def _charged(time: SelfTime, below: Below, paths: PathTree) -> SelfTime:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.model import IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
+
+# Most nanoseconds of a counter.
+MOST_NS = 2**62
+# A process has one thread if all of its threads lived for this part of the time at most.
+ALONE = 1.01
 
 
 def delays_in_place(
-    begin: IntArray, length: IntArray, thread: IntArray, waited: IntArray, delayed: IntArray
+    length: IntArray, follows: BoolArray, waited: IntArray, delayed: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return time of waiting and of delay by span, (m,) each, together no longer than the span.
 
@@ -16,15 +21,12 @@ def delays_in_place(
     was taken for waiting there.
 
     Args:
-        begin: (m,) of the spans, ascending for each thread; integers, as all of these.
-        length: (m,) of the spans.
-        thread: (m,) each, ascending.
+        length: (m,) of the spans, of one thread after the other, in order of time; integers, as all of these.
+        follows: (m,) whether the span begins where the one before it ends, of the same thread.
         waited: (m,) time off the processors.
         delayed: (m,) time ready to run, without a processor.
     """
     waited, delayed = waited.copy(), delayed.copy()
-    follows = np.zeros(len(begin), dtype=np.bool_)
-    follows[1:] = (thread[1:] == thread[:-1]) & (begin[1:] - begin[:-1] - length[:-1] <= 1)
     for last in np.flatnonzero(waited + delayed > length)[::-1].tolist():
         at, early = last, 0
         while at == last or (early > 0 and follows[at + 1]):
@@ -34,3 +36,18 @@ def delays_in_place(
             early = total - int(delayed[at])
             at -= 1
     return waited, delayed
+
+
+def delays_of_intervals(counters: FloatArray) -> IntArray:
+    """Return nanoseconds of delay of the first thread, (n,), in the intervals in which they were.
+
+    The only thread of a process has no delay while that uses a processor.
+
+    Args:
+        counters: (n, 18) as in docs/reference/formats.md, kind 2.
+    """
+    start, end, cpu, threads, delayed = np.minimum(counters[:, [0, 1, 2, 3, 17]], MOST_NS).astype(np.int64).T
+    follows = np.append(False, start[1:] - end[:-1] <= 1)[: len(start)]
+    length = np.maximum(end - start, 0)
+    length = np.where((threads > 0) & (threads <= ALONE * length), np.maximum(length - cpu, 0), length)
+    return delays_in_place(length, follows, np.maximum(length - delayed, 0), delayed)[1]

@@ -67,7 +67,9 @@ def decode(images: Sequence[IntervalImage]) -> Decoded:
             tables.append(decoded_image[1])
     spans = np.concatenate(tables)
     order = np.lexsort((spans[:, 0], spans[:, 2]))
-    spans[order, 3:5] = np.stack(delays_in_place(*spans[order, :5].T), axis=1)
+    begin, length, thread, waited, delayed = spans[order, :5].T
+    follows = np.append(False, (np.diff(thread) == 0) & (np.diff(begin) - length[:-1] <= 1))[: len(order)]
+    spans[order, 3:5] = np.stack(delays_in_place(length, follows, waited, delayed), axis=1)
     return Decoded(tuple(sites.numbers), tuple(heads), spans, len(images) - len(heads))
 
 
