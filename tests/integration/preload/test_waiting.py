@@ -142,14 +142,16 @@ import glob, os, time
 def allowed(task):
     found = [line for line in open(f"{task}/status") if line.startswith("Cpus_allowed_list")]
     return found[0].split()[1]
+def sampler():
+    return next(task for task in glob.glob("/proc/self/task/*") if open(f"{task}/comm").read() == "incprof\\n")
 both = sorted(os.sched_getaffinity(0))[:2]
-for place in [*both, both[0]]:
+for place, other in [both, both[::-1], both]:
     os.sched_setaffinity(0, {place})
-    until = time.monotonic() + 1
-    while time.monotonic() < until:
-        time.sleep(0.0002)
-    sampler = next(task for task in glob.glob("/proc/self/task/*") if open(f"{task}/comm").read() == "incprof\\n")
-    print(place, allowed(sampler))
+    until = time.monotonic() + 30
+    while allowed(sampler()) != str(other) and time.monotonic() < until:
+        for _ in range(100):
+            time.sleep(0.0002)
+    print(place, allowed(sampler()))
 """
 
 
