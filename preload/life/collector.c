@@ -193,7 +193,7 @@ static bool prepare(enum start start)
             disable_job();
         return false;
     }
-    if (!sampler_start())
+    if (!sampler_start(&config))
         return false;
     rate_choose(&config);
     return true;

@@ -15,10 +15,11 @@
 #include "ticker.h"
 #include "vfork.h"
 
-/* The handler may use one fiftieth of the thread's CPU time. It accumulates up to one millisecond of credit and uses up
- * to 50 us (SAMPLER_LONGEST_NS) at a time: a longer walk is cut (path.h), and ticks without credit are added to the
- * next sample. It is charged by the thread's CPU clock, whatever the time was used for. */
-#define SHARE 50
+/* The handler may use the recording's share of the thread's CPU time, in billionths of a percent: 2 %, or
+ * INCPROF_OVERHEAD. It accumulates up to one millisecond of credit and uses up to 50 us (SAMPLER_LONGEST_NS) at a time:
+ * a longer walk is cut (path.h), and ticks without credit are added to the next sample. It is charged by the thread's
+ * CPU clock, whatever the time was used for. Written before the first thread. */
+static uint64_t share;
 /* What the kernel takes for a signal besides: the expiry of its timer, its frame, the return from the handler. */
 #define SIGNAL_NS 5000
 
@@ -84,7 +85,7 @@ static bool is_drawn(uint64_t ticks)
 /* Return whether the handler may walk the stack at this tick. */
 static bool may_walk(struct thread *thread, uint64_t ticks)
 {
-    uint64_t earned = ticks * (thread->period_ns / SHARE);
+    uint64_t earned = ticks * (thread->period_ns / 1000 * (share / 1000) / 100000);
     int64_t credit = thread->credit_ns + (int64_t)(earned < FULL_CREDIT_NS ? earned : FULL_CREDIT_NS);
     thread->credit_ns = credit < FULL_CREDIT_NS ? credit : FULL_CREDIT_NS;
     return credit > 0 && (account_thinning(ACCOUNT_TICKS) <= ACCOUNT_ALL || is_drawn(ticks));
@@ -169,9 +170,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     }
 }
 
-bool sampler_start(void)
+bool sampler_start(const struct config *config)
 {
     sigset_t ticks;
+    share = config->budget;
     path_begin(getauxval(AT_ENTRY));
     sigemptyset(&ticks);
     sigaddset(&ticks, SIGURG);

@@ -11,7 +11,7 @@
 #include "thread.h"
 
 /* Install the signal handler. Returns false after one line on stderr. Once, before the first thread starts. */
-bool sampler_start(void);
+bool sampler_start(const struct config *config);
 
 /* Take the thread's last sample and delete its timer. Async-signal-safe; called by the thread itself. */
 void sampler_end_thread(struct thread *thread);
