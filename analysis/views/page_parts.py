@@ -27,6 +27,7 @@ from incprof.model import (
     IntArray,
     IntervalProfile,
     Metadata,
+    Run,
 )
 from incprof.model.names import is_entry
 from incprof.model.section import Section
@@ -142,6 +143,7 @@ class PageParts:
         libs: how time in libraries is counted.
         inlined: functions, by their columns, that were never called: they have no self time in the profile.
         processes: number of recorded processes of this rank; the page is on the first.
+        job: the run, if it holds several programs or processes without a rank.
         directory: of the recording.
         sections: of the systems.
         systems: parts that systems draw.
@@ -165,6 +167,7 @@ class PageParts:
     libs: str
     inlined: frozenset[int] = frozenset()
     processes: int = 1
+    job: Run | None = None
     directory: str = ""
     sections: tuple[Section, ...] = ()
     systems: tuple[SystemPart, ...] = ()

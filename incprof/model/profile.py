@@ -81,6 +81,7 @@ class Program:
         processes: the one with the most CPU time first.
         pids: of each, None if not recorded.
         cpu_s: recorded CPU time of each, seconds.
+        spans_s: start and end of each, in seconds since the start of the job's first process.
         ranked: a launcher numbered them.
     """
 
@@ -88,6 +89,7 @@ class Program:
     processes: tuple[Process, ...]
     pids: tuple[int | None, ...]
     cpu_s: tuple[float, ...]
+    spans_s: tuple[tuple[float, float], ...]
     ranked: bool = False
 
     @property

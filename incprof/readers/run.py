@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -277,9 +277,10 @@ class Use:
 
     Attributes:
         launch: of a rank, the identifier that all ranks of its launcher share.
-        start_s: on the clock of its host, seconds.
-        end_s: on the clock of its host, seconds.
+        start_s: on the monotonic clock of its host, seconds.
+        end_s: on the monotonic clock of its host, seconds.
         cpu_s: recorded CPU time, seconds.
+        host: its name, and the time of day at 0 of its monotonic clock, seconds since 1970.
     """
 
     process: Process
@@ -290,6 +291,7 @@ class Use:
     start_s: float
     end_s: float
     cpu_s: float
+    host: tuple[str, float] = ("", 0.0)
 
 
 def of_program(run: Run, program_name: str | None = None) -> Run:
@@ -310,7 +312,8 @@ def of_program(run: Run, program_name: str | None = None) -> Run:
     for use in uses:
         groups[use.name, use.launch if use.ranked else ""].append(use)
     ordered = sorted(groups.values(), key=lambda group: -sum(use.cpu_s for use in group))
-    programs = tuple(_program(group) for group in ordered)
+    zero_s = _zeros(use for use in uses if use.name)
+    programs = tuple(_program(group, zero_s) for group in ordered)
     selected = next((group for group in _lasting_first(ordered) if program_name in (None, group[0].name)), [])
     if not selected:
         names = ", ".join(dict.fromkeys(program.name for program in programs))
@@ -330,14 +333,24 @@ def _lasting_first(groups: list[list[Use]]) -> list[list[Use]]:
     return [group for _, group in sorted(zip(short, groups, strict=True), key=lambda pair: pair[0])]
 
 
-def _program(group: Sequence[Use]) -> Program:
-    """Return the processes of a program, the busiest first."""
+def _zeros(uses: Iterable[Use]) -> dict[str, float]:
+    """Return when the job began, on the monotonic clock of each host; hosts are compared by their time of day."""
+    offsets, started = dict[str, float](), list[float]()
+    for use in uses:
+        name, offset_s = use.host
+        started.append(use.start_s + offsets.setdefault(name, offset_s))
+    return {name: min(started) - offset_s for name, offset_s in offsets.items()}
+
+
+def _program(group: Sequence[Use], zero_s: Mapping[str, float]) -> Program:
+    """Return the processes of a program, the busiest first. zero_s: the job's start on the clock of each host."""
     ordered = sorted(group, key=lambda use: (-use.cpu_s, use.process.rank, use.pid or 0))
     return Program(
         group[0].name,
         tuple(use.process for use in ordered),
         tuple(use.pid for use in ordered),
         tuple(use.cpu_s for use in ordered),
+        tuple((use.start_s - zero, use.end_s - zero) for use in ordered for zero in [zero_s.get(use.host[0], 0.0)]),
         group[0].ranked,
     )
 
@@ -380,13 +393,18 @@ def use_of(process: Process) -> Use:
     except IncprofError:
         return Use(process, process.pid, "", "", False, 0.0, 0.0, 0.0)
     raw = metadata.raw
-    start_ns, pid, launch = raw.get("start_mono_ns"), raw.get("pid"), raw.get("launch")
+    pid, launch = raw.get("pid"), raw.get("launch")
     own = pid if process.pid is None and isinstance(pid, int) else process.pid
-    start_s = start_ns * 1e-9 if isinstance(start_ns, int) and 0 <= start_ns < MAX_NS else 0.0
+    start_s, date_s = (_moment_s(raw.get(key)) for key in ("start_mono_ns", "start_unix_ns"))
     return Use(
         process, own, metadata.app, str(launch), metadata.ranks != 1, start_s,
-        start_s + end_ns * 1e-9, cpu_ns * 1e-9,
+        start_s + end_ns * 1e-9, cpu_ns * 1e-9, (str(raw.get("host")), date_s - start_s),
     )  # fmt: skip
+
+
+def _moment_s(recorded_ns: object) -> float:
+    """Return a recorded moment in seconds; 0 if it is invalid."""
+    return recorded_ns * 1e-9 if isinstance(recorded_ns, int) and 0 <= recorded_ns < MAX_NS else 0.0
 
 
 def _at_end(source: Source) -> tuple[int, int] | None:

@@ -89,6 +89,7 @@ def page_parts(
         inlined=never_called(profile),
         directory=os.fspath(study.run.directory),
         processes=sum(process.rank == study.summary.rank for process in study.run.processes),
+        job=study.run if study.run.is_job else None,
     )
 
 

@@ -295,8 +295,16 @@ def programs_dict(run: Run) -> list[dict[str, object]] | None:
             "cpu_s": rounded(sum(program.cpu_s)),
             "shown": not shown.isdisjoint(process.path for process in program.processes),
             "processes": [
-                {"pid": pid, "rank": process.rank, "cpu_s": rounded(cpu_s)}
-                for process, pid, cpu_s in zip(program.processes, program.pids, program.cpu_s, strict=True)
+                {
+                    "pid": pid,
+                    "rank": process.rank,
+                    "cpu_s": rounded(cpu_s),
+                    "start_s": rounded(start_s),
+                    "end_s": rounded(end_s),
+                }
+                for process, pid, cpu_s, (start_s, end_s) in zip(
+                    program.processes, program.pids, program.cpu_s, program.spans_s, strict=True
+                )
             ],
         }
         for program in run.programs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.views.page_parts import PageParts
 from incprof.analysis.views.site_rows import SiteRow
-from incprof.model import Function
+from incprof.model import Function, Run
 from incprof.model.section import Column, Section, Table
 from incprof.report.page.page_data import embedded, page_data
 from incprof.report.page.page_text import (
@@ -35,10 +35,13 @@ from incprof.report.render.plain import written
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, clean, names_of, phase_names, where
 from incprof.report.words.formatting import count, duration, rate, seconds
 from incprof.report.words.phase_words import DEEPEST, all_stages, caveat_lines, next_steps, short_lines
+from incprof.report.words.ranks import shown_of
 from incprof.report.words.site_evidence import how_often, kind_shares, kinds_present, no_site, remainder
 from incprof.version import __version__
 
-MOST_WARNINGS, MOST_SHORT = 20, 6
+MOST_WARNINGS, MOST_SHORT, MOST_PROGRAMS = 20, 6, 20
+# Parts of a job's time that a bar can show.
+FINEST = 1000
 # In order of their dependencies.
 STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
 SCRIPTS = (
@@ -121,6 +124,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
         "too_short": short_lines(result, MOST_SHORT),
+        "job": None if parts.job is None else job_words(parts.job),
         "spent": kinds_present(result.spent),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
@@ -185,6 +189,38 @@ def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:
 
 
 # Rows of the tables that a page shows before any script runs.
+
+
+def job_words(run: Run) -> dict[str, Any]:
+    """Return the programs of a job, the busiest first. when: (x, width) in percent of the job's time."""
+    whole_s = sum(sum(program.cpu_s) for program in run.programs)
+    end_s = max(end for program in run.programs for _, end in program.spans_s) or 1.0
+    rows = [
+        {
+            "name": clean(program.name, 80) or "(cannot be read)",
+            "processes": grouped(len(program.processes)),
+            "time": duration(sum(program.cpu_s)),
+            "share": round(100 * sum(program.cpu_s) / whole_s, 1) if whole_s else 0.0,
+            "when": [
+                (round(100 * start / end_s, 2), round(max(100 * (end - start) / end_s, 100 / FINEST), 2))
+                for start, end in merged(program.spans_s, end_s / FINEST)
+            ],
+            "shown": shown_of(program, run),
+        }
+        for program in run.programs[:MOST_PROGRAMS]
+    ]
+    return {"rows": rows, "more": max(len(run.programs) - MOST_PROGRAMS, 0), "time": duration(end_s)}
+
+
+def merged(spans: Iterable[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
+    """Return spans in order, those that overlap or are less than `gap` apart as one."""
+    out: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1] + gap:
+            out[-1] = out[-1][0], max(end, out[-1][1])
+        else:
+            out.append((start, end))
+    return out
 
 
 def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:

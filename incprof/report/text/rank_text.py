@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
+import numpy as np
 from rich.console import Console
 
 from incprof.analysis.phase_result import PhaseResult
@@ -17,13 +18,14 @@ from incprof.model.section import Column, Table
 from incprof.model.time_use import MPI
 from incprof.report.render.text import console_for, print_folded, text_table
 from incprof.report.words.display_names import Names, names_of
-from incprof.report.words.formatting import count, percent
+from incprof.report.words.formatting import count, duration, percent
 from incprof.report.words.ranks import (
     agree_line,
     group_lines,
     late_lines,
     outlier_lines,
     ranges,
+    shown_of,
     straggler_lines,
     unlike_lines,
 )
@@ -179,9 +181,12 @@ def _thread_imbalance(one: Imbalance) -> str:
     return f"{line}: {threads}{rest}" if threads else line
 
 
-# The programs of a job, with their processes and CPU time.
+# The programs of a job, with their processes and CPU time, and when they ran.
 
 MOST_PROGRAMS = 8
+LETTERS = "ABCDEFGH"
+# Programs with a smaller share of the job's CPU time, such as the script that starts the others, have no letter.
+LEAST_WORK = 0.01
 
 
 def write_programs(console: Console, run: Run) -> None:
@@ -189,31 +194,32 @@ def write_programs(console: Console, run: Run) -> None:
     if not run.is_job:
         return
     whole_s = sum(sum(program.cpu_s) for program in run.programs)
-    shown = {process.path for process in run.processes}
-
-    def remark(program: Program) -> str:
-        shown_processes = shown.intersection(process.path for process in program.processes)
-        return _remark(program, run) if shown_processes else ""
-
+    working = [program for program in run.programs[:MOST_PROGRAMS] if sum(program.cpu_s) >= LEAST_WORK * whole_s]
+    letters = {id(program): letter for program, letter in zip(working, LETTERS, strict=False)}
     columns = (
+        Column("", lambda program: letters.get(id(program), "")),
         Column("Program", lambda program: program.name or "(cannot be read)"),
         Column("Processes", lambda program: len(program.processes), "count"),
         Column("CPU time", lambda program: sum(program.cpu_s), "duration"),
         Column("% of job", lambda program: sum(program.cpu_s) / whole_s if whole_s else "", "percent"),
-        Column("", remark),
+        Column("", lambda program: shown_of(program, run)),
     )
     console.print(text_table(Table(columns, run.programs[:MOST_PROGRAMS]), console.width))
     if len(run.programs) > MOST_PROGRAMS:
         console.print(f"and {count(len(run.programs) - MOST_PROGRAMS, 'program')} with less")
     console.print()
+    if len(working) > 1:
+        _write_order(console, working, max(end for program in run.programs for _, end in program.spans_s))
 
 
-def _remark(program: Program, run: Run) -> str:
-    """Return the processes of a program that the answer covers."""
-    if run.workers:
-        return f"shown: {len(run.processes)} processes side by side, numbered as ranks"
-    if not program.is_crowded:
-        return "shown (others: --program NAME)"
-    if len({process.rank for process in program.processes}) > 1:
-        return "shown: of each rank the busiest process (others: --pid)"
-    return f"shown: process {program.pids[0]} (others: --pid)"
+def _write_order(console: Console, programs: Sequence[Program], end_s: float) -> None:
+    """Print the job from left to right: the program that used most CPU time, as the mean over each of its processes."""
+    edges = np.linspace(0.0, end_s, console.width + 1)
+    used_s = np.zeros((len(programs), console.width))
+    for row, program in zip(used_s, programs, strict=True):
+        for cpu_s, (start, end) in zip(program.cpu_s, program.spans_s, strict=True):
+            row += cpu_s * np.diff(np.clip(edges, start, end)) / max(end - start, np.finfo(float).tiny)
+    cells = (LETTERS[at] if most > 0 else "." for at, most in zip(used_s.argmax(0), used_s.max(0), strict=True))
+    console.print("".join(cells), soft_wrap=True)
+    console.print("0 s" + duration(end_s).rjust(console.width - 3), soft_wrap=True)
+    console.print()

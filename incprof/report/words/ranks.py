@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from incprof.analysis.ranks.ranks_result import UNLIKE, Clock, Outlier, RanksResult, Straggler
+from incprof.model import Program, Run
 from incprof.report.words.display_names import shorten
 from incprof.report.words.formatting import count, duration, fitted, percent
 
@@ -132,3 +133,16 @@ def _first_lines(lines: Sequence[str], noun: str) -> list[str]:
     """Return the first lines, and the number of the others."""
     more = len(lines) - MOST
     return [*lines[:MOST], *([f"{count(more, f'more {noun}')}: --json"] if more > 0 else [])]
+
+
+def shown_of(program: Program, run: Run) -> str:
+    """Name the processes of a program that the answer covers; empty if it covers another program."""
+    if {process.path for process in run.processes}.isdisjoint(process.path for process in program.processes):
+        return ""
+    if run.workers:
+        return f"shown: {len(run.processes)} processes side by side, numbered as ranks"
+    if not program.is_crowded:
+        return "shown (others: --program NAME)"
+    if len({process.rank for process in program.processes}) > 1:
+        return "shown: of each rank the busiest process (others: --pid)"
+    return f"shown: process {program.pids[0]} (others: --pid)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,17 @@ from hypothesis import strategies as st
 
 from incprof.errors import UsageError
 from incprof.readers.run import open_run, read_profile
+from incprof.report.render.text import console_for
+from incprof.report.text.rank_text import write_programs
 from tests.unit.streamwriter import Sample, StreamWriter
 
 
-def write(place: Path, name: str, pid: int, cpu_s: float, *, start_s: float = 0.0, length_s: float = 1.0) -> None:
+def write(
+    place: Path, name: str, pid: int, cpu_s: float, *, start_s: float = 0.0, length_s: float = 1.0, **more: object
+) -> None:
     """Write the recording of a process that no launcher has numbered; a tick of its sample is 10 ms of CPU time."""
     meta = {"app": name, "pid": pid, "ranks": 1, "start_mono_ns": round(start_s * 1e9), "launch": f"process {pid}@1"}
+    meta |= more
     writer = StreamWriter(["main"], **meta)
     counters = {2: round(cpu_s * 1e9)}
     writer.interval([Sample("main", weight=max(round(cpu_s * 100), 1))], duration_s=length_s, counters=counters)
@@ -50,6 +56,23 @@ def test_in_a_job_that_waits_nearly_all_the_time_a_lasting_program_leads(tmp_pat
     write(tmp_path, "job.sh", 3, 0.1, length_s=length_s + 2)
     run = open_run(tmp_path)
     assert (run.app, [program.name for program in run.programs]) == (app, ["gzip", "server", "job.sh"])
+
+
+@pytest.mark.parametrize("same_host", [True, False])
+def test_programs_are_placed_in_the_time_of_the_job(tmp_path, same_host):
+    """Also where the monotonic clocks of its hosts began at other times, which their times of day show."""
+    host_b, zero_b_s = ("a", 1000) if same_host else ("b", 400)
+    write(tmp_path, "make", 1, 1.0, start_s=50, length_s=4, host="a", start_unix_ns=1050 * 10**9)
+    at_s = 1055 - zero_b_s if not same_host else 55
+    write(tmp_path, "sort", 2, 0.5, start_s=at_s, length_s=2, host=host_b, start_unix_ns=1055 * 10**9)
+    run = open_run(tmp_path)
+    assert [program.spans_s for program in run.programs] == [((0, 4),), ((5, 7),)]
+    with StringIO() as out:
+        write_programs(console_for(out, width=70, colour=False, terminal=False), run)
+        lines = out.getvalue().splitlines()
+    assert [line.split()[:3] for line in lines[1:3]] == [["A", "make", "1"], ["B", "sort", "1"]]
+    assert lines[4] == 40 * "A" + 10 * "." + 20 * "B"
+    assert lines[5].split() == ["0", "s", "7", "s"]
 
 
 def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):

@@ -304,6 +304,25 @@ def test_processes_side_by_side_are_ranks(run, capsys):
     assert "<dt>Rank</dt><dd>0 of 3 ranks</dd>" in page
 
 
+def test_the_programs_of_a_job(tmp_path, capsys):
+    """With when they ran; spans that a page cannot show apart are one."""
+    starts = {"work": [0], "</sort>": [20, 20.5, 20.501]}
+    for pid, (name, start_s) in enumerate((name, start_s) for name, times in starts.items() for start_s in times):
+        writer = StreamWriter(["main"], app=name, pid=pid, ranks=1, start_mono_ns=round(1e9 * (100 + start_s)))
+        length_s = 20 if name == "work" else 0.2
+        writer.interval([Sample("main", weight=99)], duration_s=length_s, counters={2: round(5e8 * length_s)})
+        writer.end()
+        writer.save(tmp_path / "run", f"rank-00000.{pid}.gmon")
+    assert report(capsys, tmp_path / "run")[0] == 0
+    page = (tmp_path / "run.html").read_text()
+    assert outline(page).heads[0] == "Programs of the job"
+    rows = page.split('<table class="job">')[1].split("</table>")[0].split("<tr>")[2:]
+    assert ["work" in rows[0], "shown (others: --program NAME)" in rows[0]] == [True, True]
+    assert ["&lt;/sort&gt;" in rows[1], "shown" in rows[1]] == [True, False]
+    spans = [re.findall(r'class="part" x="([\d.]+)" width="([\d.]+)"', row.split("when")[1]) for row in rows]
+    assert spans == [[("0.0", "96.61")], [("96.61", "0.97"), ("99.03", "0.97")]]
+
+
 def test_heartbeats(run, tmp_path, capsys):
     status, page, _ = report(capsys, run, "--heartbeats", simple_run(tmp_path / "ekg"), "-o", "-")
     assert status == 0
