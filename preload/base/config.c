@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "config.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,18 +103,32 @@ static const char *rank_list(void)
     return value;
 }
 
+/* Return a copy of a setting that is used later: programs that set their title (setproctitle) overwrite the environment
+ * in place. A value too long for `room` is not copied. */
+static const char *keep(char **room, const char *room_end, const char *value)
+{
+    size_t bytes = value != NULL ? strlen(value) + 1 : 0;
+    if (bytes == 0 || bytes > (size_t)(room_end - *room))
+        return value;
+    char *copy = memcpy(*room, value, bytes);
+    *room += bytes;
+    return copy;
+}
+
 void config_read(struct config *config)
 {
+    static char texts[4 * PATH_MAX];
+    char *room = texts;
     static const char *const clocks[] = {"cpu", "perf", NULL};
     static const char *const formats[] = {"stream", "gmon", NULL};
     static const char *const gatherings[] = {"rank", "node", NULL};
     static const char *const libraries[] = {"caller", "named", "separate", "drop", NULL};
 
     environment_log_level("INCPROF_LOG");
-    config->directory = getenv("INCPROF_DIR");
-    config->ranks = rank_list();
-    config->exe = getenv("INCPROF_EXE");
-    config->launch = environment_text("INCPROF_LAUNCH");
+    config->directory = keep(&room, texts + sizeof texts, getenv("INCPROF_DIR"));
+    config->launch = keep(&room, texts + sizeof texts, environment_text("INCPROF_LAUNCH"));
+    config->exe = keep(&room, texts + sizeof texts, getenv("INCPROF_EXE"));
+    config->ranks = keep(&room, texts + sizeof texts, rank_list());
     config->interval_ns = environment_time("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz =
         environment_rate("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, DEFAULT_RATE * NANO, "250") / NANO;

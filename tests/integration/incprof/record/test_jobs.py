@@ -107,6 +107,21 @@ def test_a_script_with_all_that_it_starts(ocean: Path, tmp_path: Path) -> None:
     assert {process["pid"] for process in found["programs"][0]["processes"]} == set(ocean_program.pids)
 
 
+def test_a_service_that_overwrites_its_environment(tmp_path: Path) -> None:
+    """As setproctitle does, to have room for the title: redis-server, postgres, nginx, Perl."""
+    (tmp_path / "service.py").write_text(
+        "import ctypes, os\n"
+        "entries = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), 'environ')\n"
+        "for name in ('INCPROF_DIR', 'INCPROF_LAUNCH'):\n"
+        "    at = next(e for e in entries if ctypes.string_at(e).startswith(name.encode() + b'=')) + len(name) + 1\n"
+        "    ctypes.memmove(at, b'/dev/null'.ljust(len(os.environ[name]), b'\\0'), len(os.environ[name]))\n"
+        "print(sum(i * i for i in range(3_000_000)) % 7)\n"
+    )
+    # A process that another has started claims its directory after its first interval with data.
+    done = record(tmp_path, "sh", "-c", f"INCPROF_INTERVAL=9 {shlex.quote(sys.executable)} service.py & wait; exit 7")
+    check(done, "service.py")
+
+
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow), "forkserver"])
 def test_workers_of_a_pool(tmp_path: Path, method: str) -> None:
     script = tmp_path / "pool.py"
