@@ -83,10 +83,13 @@ def kind_of_time(profile: IntervalProfile) -> IntArray:
     kind = of_function[np.maximum(profile.paths.function, -1)][samples.node]
     kind[_below(profile, [FOR_DEVICE.match(f.mangled) is not None for f in profile.functions])[samples.node]] = DEVICE
     kind[in_runtime(profile)] = OPENMP
-    # A thread that runs parallel regions, without a function of the program on its stack, waits for the next region.
-    workers = np.unique(samples.thread[_in_regions(profile)[samples.node]])
+    # A thread that runs nothing but parallel regions waits for the next one where no function of the program is on its
+    # stack. The thread that starts them does something else there: its stack could not be read, or main has not begun.
+    in_region = _in_regions(profile)[samples.node]
+    worker = np.isin(samples.thread, samples.thread[in_region])
+    worker &= ~np.isin(samples.thread, samples.thread[(samples.node != 0) & ~in_region])
     without = np.isin(samples.kind, (LIBRARY, UNKNOWN)) & (samples.node == 0)
-    kind[without & np.isin(samples.thread, workers)] = OPENMP
+    kind[without & worker] = OPENMP
     return np.where(samples.kind == PROFILER, -1, kind)
 
 

@@ -15,10 +15,11 @@ from incprof.analysis.phase_result import FunctionShare, Phase
 from incprof.cli.main import main
 from incprof.errors import NoDataError
 from incprof.model import Function
-from incprof.model.time_use import SPENT, called_for, missed_seconds
+from incprof.model.time_use import SPENT, called_for, kind_of_time, missed_seconds
+from incprof.readers.run import open_run, read_profile
 from incprof.report.words.display_names import phase_names
 from incprof.report.words.site_evidence import kind_shares, legend, no_site
-from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.streamwriter import LIBRARY, UNKNOWN, Sample, StreamWriter
 from tests.unit.synthetic import make_profile
 
 DEVICE = (
@@ -111,6 +112,25 @@ def test_time_below_a_function_of_the_device_is_waiting_for_it(
     assert main(["phases", str(tmp_path / "run"), "--details"]) == 0
     out = capsys.readouterr().out
     assert "waiting for the device" in out, out
+
+
+def test_only_threads_of_a_team_wait_for_its_next_region(tmp_path: Path) -> None:
+    """The thread that starts the regions is in a library before main, in MPI_Init, or where no stack can be read."""
+    writer = StreamWriter(["main", "solve", "solve._omp_fn.0"])
+    for _ in range(3):
+        writer.interval([
+            Sample("", LIBRARY, weight=20), Sample("", UNKNOWN, weight=10), Sample("main;solve;solve._omp_fn.0"),
+            Sample("main;solve", weight=9), Sample("solve._omp_fn.0", thread=1, weight=9),
+            Sample("", LIBRARY, thread=1, weight=30), Sample("", UNKNOWN, thread=1),
+        ])  # fmt: skip
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    kind = kind_of_time(profile)
+    ticks = [
+        {SPENT[one]: int(profile.samples.weight[of & (kind == one)].sum()) for one in set(kind[of].tolist())}
+        for of in (profile.samples.thread == thread for thread in (0, 1))
+    ]
+    assert ticks == [{"work": 120}, {"work": 27, "openmp": 93}]
 
 
 @pytest.mark.parametrize(
