@@ -87,11 +87,13 @@ class _Ticks:
     Attributes:
         time_s: (s,) seconds.
         node: (s,) node of the call tree, or the function.
+        cut: (s,) whether the outer frames of the path are unknown.
         kept: (s,) whether the tick is an observation of its own, not a copy of a late one.
     """
 
     time_s: FloatArray
     node: IntArray
+    cut: BoolArray
     kept: BoolArray
 
 
@@ -123,7 +125,6 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
     use = use[np.argsort(samples.time_s[use], kind="stable")]
     use = use[_leading(samples.thread[use]) | _in_spans(waits, samples.time_s[use])]
-    node = _completed(profile, node, use)
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
     lag = many.repeat(many) - 1 - positions(many)
@@ -135,24 +136,14 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     time_s = np.where(is_late, np.maximum(time_s - lag / (rate * scale), profile.start_s[0]), evenly)
     order = np.argsort(time_s, kind="stable")
     kept = np.where(is_late, lag == 0, lag % LATE == LATE // 2) | (not profile.metadata.ordered)
-    return _Ticks(time_s[order], node[use].repeat(many)[order], kept[order])
+    cut = _outer_unknown(profile)[samples.node[use]].repeat(many)
+    return _Ticks(time_s[order], node[use].repeat(many)[order], cut[order], kept[order])
 
 
-def _completed(profile: IntervalProfile, node: IntArray, use: IntArray) -> IntArray:
-    """Return the node of each sample, (s,); one whose outer frames are unknown gets the node of the sample before it.
-
-    use: samples in order of time.
-    """
-    begins = _outermost(profile)[profile.samples.node[use]]
-    last = np.maximum.accumulate(np.where(begins != BROKEN, np.arange(len(use)), -1))
-    out = node.copy()
-    out[use] = np.where(last >= 0, node[use[np.maximum(last, 0)]], node[use])
-    return out
-
-
-def _outermost(profile: IntervalProfile) -> IntArray:
-    """Return the function of the outermost frame of each path node, (p,): BROKEN where it is unknown."""
-    return profile.paths.function.astype(np.int64)[outermost(profile.paths.parent)]
+def _outer_unknown(profile: IntervalProfile) -> BoolArray:
+    """Return whether the frames outside each path node are unknown, (p,)."""
+    unknown: BoolArray = profile.paths.function[outermost(profile.paths.parent)] == BROKEN
+    return unknown
 
 
 def _leading(thread: IntArray) -> BoolArray:
@@ -187,7 +178,8 @@ def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
     length = (profile.end_s - profile.start_s)[row].repeat(many)
     time_s = profile.start_s[row].repeat(many) + part * length
     order = np.argsort(time_s, kind="stable")
-    return _Ticks(time_s[order], node.repeat(many)[order], np.ones(len(order), dtype=bool))
+    cut, kept = np.zeros(len(order), dtype=bool), np.ones(len(order), dtype=bool)
+    return _Ticks(time_s[order], node.repeat(many)[order], cut, kept)
 
 
 def _flat(functions: IntArray) -> IntArray:
@@ -224,7 +216,8 @@ def _with_waiting(
     """Insert waiting ticks between ticks of work."""
     used, path = np.unique(ticks.node, return_inverse=True)
     more, each_s = _waiting_ticks(profile, ticks, period_s)
-    frame, below = _waited_below(frames(used), path, more > 0)
+    frame, path = _completed(frames(used), path, ticks.cut)
+    frame, below = _waited_below(frame, path, more > 0)
     place = np.arange(len(ticks.time_s)) + np.cumsum(more)[:-1]
     size = len(ticks.time_s) + int(more.sum())
     when, which, works = np.empty(size), np.empty(size, dtype=np.int64), np.zeros(size, dtype=bool)
@@ -239,6 +232,48 @@ def _with_waiting(
     sequence = Sequence(when, which, frame, period_s * late, begins, blur)
     sequence = sequence.select(np.delete(np.arange(size), place[~ticks.kept]))
     return sequence if len(sequence) <= 2 * MOST else _thinned(sequence)
+
+
+def _completed(frame: IntArray, path: IntArray, cut: BoolArray) -> tuple[IntArray, IntArray]:
+    """Add paths for samples whose outer frames are unknown, and return the path of each sample, (s,).
+
+    Such a path continues the frames that the nearest complete paths before and after it share (at either end of the
+    run, those that all complete paths share). Of these, those from its own outermost function on are left out: it
+    recurs.
+
+    Args:
+        frame: (u, d) of paths.
+        path: (s,) of each sample, in order of time.
+        cut: (s,) whether its outer frames are unknown.
+    """
+    complete, lost = np.flatnonzero(~cut), np.flatnonzero(cut)
+    if not len(lost) or not len(complete):
+        return frame, path
+    everywhere = _shared(frame[np.unique(path[complete])])
+    after = np.searchsorted(complete, lost)
+    around = np.pad(path[complete], 1, constant_values=-1)
+    cases = np.stack([around[after], path[lost], around[after + 1]], axis=1)
+    cases, which = np.unique(cases, axis=0, return_inverse=True)
+    rows = []
+    for before, own, behind in cases.tolist():
+        inner = frame[own][frame[own] >= 0].tolist()
+        outer = everywhere if -1 in (before, behind) else _shared(frame[[before, behind]])
+        outer = outer[: outer.index(inner[0])] if inner and inner[0] in outer else outer
+        rows.append((outer + inner)[:DEEPEST])
+    width = max(frame.shape[1], max(map(len, rows)) + 1)
+    added = np.array([row + [SELF] * (width - len(row)) for row in rows], dtype=np.int64)
+    frame = np.pad(frame, ((0, 0), (0, width - frame.shape[1])), constant_values=SELF)
+    path = path.copy()
+    path[lost] = len(frame) + which.ravel()
+    frame, place = np.unique(np.vstack([frame, added]), axis=0, return_inverse=True)
+    return frame, place.ravel()[path]
+
+
+def _shared(frame: IntArray) -> list[int]:
+    """Return the frames that all of some paths, (u, d), share, outermost first."""
+    is_shared = np.logical_and.accumulate((frame == frame[0]).all(axis=0) & (frame[0] >= 0))
+    shared: list[int] = frame[0, is_shared].tolist()
+    return shared
 
 
 def _waited_below(frame: IntArray, path: IntArray, waits: BoolArray) -> tuple[IntArray, IntArray]:

@@ -25,7 +25,7 @@ from incprof.analysis.thresholds import PHASES
 from incprof.model.time_use import SPENT
 from incprof.readers.run import open_run, read_profile
 from incprof.study import Study
-from tests.unit.streamwriter import BROKEN, Sample, StreamWriter
+from tests.unit.streamwriter import BROKEN, ELIDED, Sample, StreamWriter
 
 A, B, C = (0.7, 0.2, 0.1), (0.1, 0.2, 0.7), (0.2, 0.7, 0.1)
 NAMED = np.full(3, PHASES.named)
@@ -179,15 +179,36 @@ def test_a_change_below_what_does_not_change_is_found(tmp_path):
     assert [len(node.samples) for node in parts.nodes] == pytest.approx([4000, 4000], abs=40)
 
 
-def test_a_sample_without_outer_frames_counts_as_the_one_before_it(tmp_path):
+def paths_of(profile):
+    """The samples in order of time, and the functions of each path."""
+    sequence = sequence_of(profile)
+    return sequence, {path: names(profile, frames[frames >= 0]) for path, frames in enumerate(sequence.frame)}
+
+
+def test_a_path_without_outer_frames_continues_what_its_neighbours_share(tmp_path):
     writer = StreamWriter(["main", "solve", "kernel"])
     broken = Sample(((BROKEN, 0), (0, 0x1000 + 0x200)))
     for _ in range(40):
         writer.interval([Sample("main;solve"), broken] * 50)
     writer.end()
+    sequence, paths = paths_of(read_profile(open_run(writer.save(tmp_path / "run"))))
+    assert {";".join(paths[path]) for path in sequence.path[:-1]} == {"main;solve", "main;solve;kernel"}
+
+
+def test_a_recursion_too_deep_to_unwind_is_a_phase_of_its_own(tmp_path):
+    """It counted for what ran before it."""
+    writer = StreamWriter(["main", "walk", "deep", "write"])
+    deep = Sample(((BROKEN, 0), (0, 0x1000 + 0x200), (ELIDED, 0), (0, 0x1000 + 0x200)))
+    for sample in ["main;walk", deep, "main;write", deep]:
+        for _ in range(20):
+            writer.interval([sample if isinstance(sample, Sample) else Sample(sample)] * 100)
+    writer.end()
     profile = read_profile(open_run(writer.save(tmp_path / "run")))
-    sequence = sequence_of(profile)
-    assert len(np.unique(sequence.path[1:])) == 1
+    sequence, paths = paths_of(profile)
+    found = [";".join(paths[path]) for path in sequence.path[1000::2000]]
+    assert found == ["main;walk", "main;deep", "main;write", "main;deep"]
+    sizes = sorted(len(node.samples) for node in parts_of(sequence).nodes)
+    assert sizes == pytest.approx([2000, 2000, 4000], abs=40)
 
 
 @pytest.mark.parametrize(("away_s", "waits"), [(0.1, False), (3.0, True)])
