@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.model import IntervalProfile, Metadata, Module, Process, Program, Run
+from incprof.model import FloatArray, IntervalProfile, Metadata, Module, Process, Program, Run
 from incprof.readers.gmon_directory import Snapshot, read_gmon_files
 from incprof.readers.stream.collect import (
     DEFAULT_INTERVAL_S,
@@ -405,6 +405,41 @@ def use_of(process: Process) -> Use:
 def _moment_s(recorded_ns: object) -> float:
     """Return a recorded moment in seconds; 0 if it is invalid."""
     return recorded_ns * 1e-9 if isinstance(recorded_ns, int) and 0 <= recorded_ns < MAX_NS else 0.0
+
+
+def used_over_time(run: Run, parts: int) -> FloatArray:
+    """Return the CPU time that each program of a job had used at the edges of equal parts of the job's time.
+
+    Seconds, shape (programs, parts + 1). A process longer than a part counts by its intervals, others evenly.
+    """
+    edges = np.linspace(
+        0.0, max((end for program in run.programs for _, end in program.spans_s), default=0.0), parts + 1
+    )
+    used = np.zeros((len(run.programs), parts + 1))
+    for row, program in zip(used, run.programs, strict=True):
+        for process, cpu_s, (start, end) in zip(program.processes, program.cpu_s, program.spans_s, strict=True):
+            times, cumulative = np.array([start, end]), np.array([0.0, 1.0])
+            if end - start > edges[1]:
+                times, cumulative = _use_in_intervals(process, start, end)
+            row += cpu_s * np.interp(edges, times, cumulative)
+    return used
+
+
+def _use_in_intervals(process: Process, start_s: float, end_s: float) -> tuple[FloatArray, FloatArray]:
+    """Return moments of a process, and which part of its CPU time it had used at each; evenly if unknown."""
+    evenly = np.array([start_s, end_s]), np.array([0.0, 1.0])
+    try:
+        with Source(process.path) as source:
+            counters = collect(source, kinds=()).counters[:, :3].astype(np.float64)
+    except IncprofError:
+        return evenly
+    whole = counters[:, 2].sum()
+    if not whole:
+        return evenly
+    cumulative = np.cumsum(counters[:, 2]) / whole
+    # Between intervals, the program was stopped.
+    times = start_s + 1e-9 * np.ravel(counters[:, :2])
+    return times, np.ravel(np.column_stack((np.append(0.0, cumulative[:-1]), cumulative)))
 
 
 def _at_end(source: Source) -> tuple[int, int] | None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from incprof.study.shared_phases import SharedPhases
     from incprof.study.sites.store import PlacedSite
 
+# Parts of a job's time, for each of which the CPU time of its programs is known.
+PARTS_OF_JOB = 200
+
 
 class Study:
     """One process of a recorded run, and the results of its analysis.
@@ -192,6 +195,13 @@ class Study:
         from incprof.model.intervals import suspensions
 
         return suspensions(self.profile)
+
+    @property
+    def used(self) -> FloatArray | None:
+        """CPU seconds that each program of a job had used over time (programs, times); None if there is one process."""
+        from incprof.readers.run import used_over_time
+
+        return used_over_time(self.run, PARTS_OF_JOB) if self.run.is_job else None
 
     @property
     def found_in(self) -> IntervalProfile:

@@ -143,8 +143,8 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
 
         write_text(
             summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
-            ranks=study.ranks, per_rank=args.per_rank, job=study.run, details=args.details,
-            suspensions=study.suspensions,
+            ranks=study.ranks, per_rank=args.per_rank, job=study.run, used=study.used,
+            details=args.details, suspensions=study.suspensions,
         )  # fmt: skip
         if parts is not None:
             sections = [card_section(result, parts, study.ranks), *sections]

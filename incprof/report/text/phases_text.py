@@ -61,20 +61,21 @@ def write_text(
     ranks: RanksResult | None = None,
     per_rank: bool = False,
     job: Run | None = None,
+    used: FloatArray | None = None,
     details: bool = False,
     suspensions: FloatArray | None = None,
 ) -> None:
     """Write the answer, sentences at most `width` columns wide; plain ASCII without `colour`, except for names.
 
     budget_pct: limit of the heartbeats' cost in percent, if one was set. ranks: all of them, if there are several.
-    per_rank: report each rank too. job: the run, whose programs are listed if there are several. details: report the
-    functions and steps of each phase, and each rank. suspensions: (s, 2) start and end of the times in which the
-    program was stopped.
+    per_rank: report each rank too. job: the run, whose programs are listed if there are several, with their use of CPU
+    time. details: report the functions and steps of each phase, and each rank. suspensions: (s, 2) start and end of the
+    times in which the program was stopped.
     """
     with StringIO() as text:
         console = console_for(text, width=max(width, 40), colour=colour, terminal=colour)
         if job is not None:
-            write_programs(console, job)
+            write_programs(console, job, used)
         _write(console, run, result, budget_pct, suspensions)
         if ranks is not None:
             write_ranks_line(console, ranks)

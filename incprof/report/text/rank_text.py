@@ -8,12 +8,13 @@ from typing import TextIO
 import numpy as np
 from rich.console import Console
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
 from incprof.analysis.views.tracks import badge
-from incprof.model import Function, Program, Run
+from incprof.model import FloatArray, Function, Run
 from incprof.model.section import Column, Table
 from incprof.model.time_use import MPI
 from incprof.report.render.text import console_for, print_folded, text_table
@@ -189,8 +190,8 @@ LETTERS = "ABCDEFGH"
 LEAST_WORK = 0.01
 
 
-def write_programs(console: Console, run: Run) -> None:
-    """Write the table if there are several programs, or processes without a rank."""
+def write_programs(console: Console, run: Run, used: FloatArray | None = None) -> None:
+    """Write the table if there are several programs, or processes without a rank. used: as of `used_over_time`."""
     if not run.is_job:
         return
     whole_s = sum(sum(program.cpu_s) for program in run.programs)
@@ -208,18 +209,20 @@ def write_programs(console: Console, run: Run) -> None:
     if len(run.programs) > MOST_PROGRAMS:
         console.print(f"and {count(len(run.programs) - MOST_PROGRAMS, 'program')} with less")
     console.print()
-    if len(working) > 1:
-        _write_order(console, working, max(end for program in run.programs for _, end in program.spans_s))
+    if len(working) > 1 and used is not None:
+        _write_order(console, used[: len(working)], max(end for program in run.programs for _, end in program.spans_s))
 
 
-def _write_order(console: Console, programs: Sequence[Program], end_s: float) -> None:
-    """Print the job from left to right: the program that used most CPU time, as the mean over each of its processes."""
+def _write_order(console: Console, used: FloatArray, end_s: float) -> None:
+    """Print the job from left to right: the program that used most CPU time, in lower case where all of them wait."""
     edges = np.linspace(0.0, end_s, console.width + 1)
-    used_s = np.zeros((len(programs), console.width))
-    for row, program in zip(used_s, programs, strict=True):
-        for cpu_s, (start, end) in zip(program.cpu_s, program.spans_s, strict=True):
-            row += cpu_s * np.diff(np.clip(edges, start, end)) / max(end - start, np.finfo(float).tiny)
-    cells = (LETTERS[at] if most > 0 else "." for at, most in zip(used_s.argmax(0), used_s.max(0), strict=True))
+    times = np.linspace(0.0, end_s, used.shape[1])
+    used_s = np.diff([np.interp(edges, times, row) for row in used])
+    least_s = WORKS * edges[1]
+    cells = (
+        "." if most <= 0 else LETTERS[at] if whole >= least_s else LETTERS[at].lower()
+        for at, most, whole in zip(used_s.argmax(0), used_s.max(0), used_s.sum(0), strict=True)
+    )  # fmt: skip
     console.print("".join(cells), soft_wrap=True)
     console.print("0 s" + duration(end_s).rjust(console.width - 3), soft_wrap=True)
     console.print()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import UsageError
-from incprof.readers.run import open_run, read_profile
+from incprof.readers.run import open_run, read_profile, used_over_time
 from incprof.report.render.text import console_for
 from incprof.report.text.rank_text import write_programs
 from tests.unit.streamwriter import Sample, StreamWriter
@@ -68,11 +68,26 @@ def test_programs_are_placed_in_the_time_of_the_job(tmp_path, same_host):
     run = open_run(tmp_path)
     assert [program.spans_s for program in run.programs] == [((0, 4),), ((5, 7),)]
     with StringIO() as out:
-        write_programs(console_for(out, width=70, colour=False, terminal=False), run)
+        write_programs(console_for(out, width=70, colour=False, terminal=False), run, used_over_time(run, 70))
         lines = out.getvalue().splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["A", "make", "1"], ["B", "sort", "1"]]
     assert lines[4] == 40 * "A" + 10 * "." + 20 * "B"
     assert lines[5].split() == ["0", "s", "7", "s"]
+
+
+def test_a_pipeline_shows_the_program_that_used_the_processor_at_each_time(tmp_path):
+    """Of sort and gzip, which run side by side, sort works first; then gzip; then both wait."""
+    for pid, name, cpu_s in [(1, "sort", (0.9, 0.0, 0.01)), (2, "gzip", (0.1, 1.9, 0.0))]:
+        writer = StreamWriter(["main"], app=name, pid=pid, ranks=1, start_mono_ns=0, launch=f"process {pid}@1")
+        for used_s, length_s in zip(cpu_s, (1, 2, 4), strict=True):
+            writer.interval([Sample("main")], duration_s=length_s, counters={2: round(used_s * 1e9)})
+        writer.end()
+        writer.save(tmp_path, f"rank-00000.{pid}.gmon")
+    run = open_run(tmp_path)
+    assert used_over_time(run, 7)[0] == pytest.approx([0, 0.1, 1.05, 2, 2, 2, 2, 2])
+    with StringIO() as out:
+        write_programs(console_for(out, width=70, colour=False, terminal=False), run, used_over_time(run, 14))
+        assert out.getvalue().splitlines()[4] == 10 * "B" + 20 * "A" + 40 * "b"
 
 
 def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):
