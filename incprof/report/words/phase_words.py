@@ -9,6 +9,7 @@ from dataclasses import replace
 from incprof.analysis.explain import Explanation, PhaseEvidence, RunEvidence
 from incprof.analysis.phase_result import NAMELESS, Phase, PhaseResult, nameless_part, verdict
 from incprof.analysis.phases.clustering import Boundary, KScore, ShortSegment, Stage
+from incprof.model.time_use import SPENT
 from incprof.report.words.display_names import Names, names_of, shorten
 from incprof.report.words.formatting import count, duration, percent
 
@@ -263,6 +264,10 @@ def caveat_lines(result: PhaseResult) -> list[str]:
         )
     if result.paths_estimated:
         lines.append("no call paths were recorded: a function's time is divided among its callers by numbers of calls")
+    if spinning := [phase for phase in result.present if phase.mostly == "openmp"]:
+        shares = ((phase.id, phase.spent["openmp"] / sum(phase.spent[kind] for kind in SPENT)) for phase in spinning)
+        parts = [f"{percent(share)} of phase {number}" for number, share in shares]
+        lines.append(f"the OpenMP run-time has {', '.join(parts)}: sites and steps have shares of the rest of the time")
     lines += [_little_line(phase) for phase in result.present if _little(phase)]
     return lines
 

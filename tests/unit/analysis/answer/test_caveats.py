@@ -79,3 +79,10 @@ def test_notes_are_in_json_too(tmp_path, capsys):
     writer.end()
     assert main(["phases", str(writer.save(tmp_path / "run")), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == []
+
+
+def test_shares_beside_a_run_time_that_spins_are_explained():
+    phase = replace(answered(two_functions())[2].phases[0], mostly="openmp")
+    spent = {"work": 1.0, "openmp": 3.0, "off_cpu": 9.0} | dict.fromkeys(("mpi", "io", "waiting", "device"), 0.0)
+    result = replace(answered(two_functions(first=0.9))[2], phases=(replace(phase, spent=spent),))
+    assert "the OpenMP run-time has 75 % of phase 0: sites and steps have shares of the rest" in caveat_lines(result)[0]
