@@ -106,6 +106,22 @@ def arc(from_pc: int, self_pc: int, count: int) -> bytes:
     return struct.pack("<BQQI", 1, from_pc, self_pc, count)
 
 
+def waits_image(*spans: Sequence[int], sites: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()) -> bytes:
+    """An image of waits; each span as in formats.md, with its begin in microseconds since the start of the interval."""
+    out = varint(len(spans)) + varint(0) + varint(7) + varint(0) + varint(len(sites))
+    for node, frames in sites:
+        out += varint(node) + varint(len(frames))
+        before = 0
+        for module, address in frames:
+            out += varint(module) + zigzag(address - before)
+            before = address
+    before = 0
+    for span in spans:
+        out += zigzag(span[0] - before) + b"".join(map(varint, span[1:]))
+        before = span[0]
+    return out
+
+
 class StreamWriter:
     """Writes one stream: metadata at once, then `interval` as often as wanted, then `end`."""
 

@@ -15,6 +15,7 @@ from incprof.errors import NoDataError
 from incprof.model import (
     Arcs,
     Counters,
+    Function,
     IntervalProfile,
     Metadata,
     Module,
@@ -29,13 +30,15 @@ from incprof.readers.profile_builder import CallTable, Parts, SelfTime, build_pr
 from incprof.readers.run import SERIES, streams
 from incprof.readers.stream import stream_files
 from incprof.readers.stream.coded_records import NODE_BYTES, ByteArray, NodeDecoder, Nodes
-from incprof.readers.stream.collect import MAX_MODULES, Collected, Sorter, first_metadata
+from incprof.readers.stream.collect import MAX_MODULES, MOST_BYTES, Collected, Sorter, first_metadata
 from incprof.readers.stream.decoder import ONLY_ROOT, StreamDecoder, extended, path_tree
 from incprof.readers.stream.inlined import with_code_loops, with_inlined
+from incprof.readers.stream.interval_images import WAITS, IntervalImage
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import Source, split
 from incprof.readers.stream.stream_profile import with_regions_joined
+from incprof.readers.stream.waits import MAIN_THREAD, decode
 from incprof.safe.jsonstore import InMemory
 from incprof.symbols.function_space import FunctionSpace, IntArray, NumberArray
 from incprof.symbols.function_table import SymbolTable
@@ -118,6 +121,8 @@ class Follower:
         ticks: samples of each recorded interval.
         by: number of recorded intervals merged into one, from the first on; fewer at the end only.
         flush: no more data will come, though the stream has no end.
+        wait: what the main thread mostly waited for in the last interval: the library function that the program
+            called, if known, and the program's function that called it. Empty if it did not wait, or nothing is known.
         load: returns the symbols of a module.
         code: returns its machine code, required to name functions of libraries.
         keep: approximate number of last intervals kept for `window`, none if 0.
@@ -138,6 +143,7 @@ class Follower:
         self.metadata: Metadata | None = None
         self.restarts += 1
         self.ended = self.flush = False
+        self.wait: tuple[Function, ...] = ()
         self.ticks: array[float] = array("d")
         self.n_intervals = self.first_kept = self.holes = 0
         self._position = self._end_ns = 0
@@ -186,17 +192,39 @@ class Follower:
         if most == 0:
             return NewData()
         self._sorter.collected = collected
-        more = False
+        more, waits = False, b""
         for image in stream_files.walk(source, collected.damage, self._position):
             self.holes += image.after_hole
             complete = self._sorter.take(image)
             self._position = image.offset + image.length
+            if image.kind == WAITS:
+                waits = source.bytes_at(image.offset, min(image.length, MOST_BYTES))
             if complete and collected.n_intervals == most:
                 more = most == self._most_intervals and self._position < source.size
                 break
         self._size = -1 if more else self._size
         self.ended = collected.ended or (self.ended and not collected.n_intervals)
-        return NewData(self._decode(collected), more)
+        new = NewData(self._decode(collected), more)
+        if collected.n_intervals:
+            self.wait = self._longest_wait(waits)
+        return new
+
+    def _longest_wait(self, payload: bytes) -> tuple[Function, ...]:
+        """Return where the main thread waited longest, from an image of waits: see `wait`."""
+        decoded = decode([IntervalImage(0, 0, 0, payload)])
+        spans = decoded.spans[(decoded.spans[:, 2] == MAIN_THREAD) & (decoded.spans[:, 5] & 3 > 0)]
+        waited = np.bincount(spans[:, 6], weights=spans[:, 3], minlength=1)
+        waited[0] = 0.0  # at an unknown place
+        if not waited.any():
+            return ()
+        node, frames = decoded.sites[int(waited.argmax()) - 1]
+        while 0 < node < len(self._paths.tree.parent) and self._paths.tree.function[node] < 0:
+            node = int(self._paths.tree.parent[node])
+        own = self._paths.tree.function[node : node + 1]  # none if it is lost
+        module, address = (np.array([frame[i] for frame in reversed(frames)], dtype) for i, dtype in enumerate("lQ"))
+        called = [self._space.describe(number)[0] for number in self._space.resolve(module, address).reshape(-1, 1)]
+        called = [f for f in called if f.name and "+0x" not in f.name and not f.name.startswith("[")][:1]
+        return (*called, *(self._space.describe(np.array([number]))[0] for number in own if number >= 0))
 
     @property
     def _most_intervals(self) -> int:

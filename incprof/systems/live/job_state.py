@@ -56,11 +56,14 @@ class LiveProcess:
         samples: Number of samples.
         lost: Number of lost samples.
         overhead_pct: Increase of CPU time by recording, in percent; None if not measured.
+        own_s: The same in seconds if the process has hardly used a processor, else 0.
         ended: Whether the process has ended.
         killed: Whether it left without an end record.
         step: The phase's step with the greatest share of the last interval, and that share.
         functions: Functions with most recent self time.
         now_s: Length of the recent time that `functions` covers, in seconds.
+        wait: What the main thread waits for, if the process hardly uses a processor: the library function called, if
+            known, and the program's function that calls it.
     """
 
     rank: int
@@ -77,11 +80,13 @@ class LiveProcess:
     samples: int
     lost: int
     overhead_pct: float | None
+    own_s: float
     ended: bool
     killed: bool
     step: tuple[Function, float] | None
     functions: tuple[LiveFunction, ...]
     now_s: float
+    wait: tuple[Function, ...] = ()
 
 
 @dataclass(frozen=True)

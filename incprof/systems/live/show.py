@@ -70,6 +70,7 @@ def _process(process: LiveProcess) -> dict[str, Any]:
         "new": process.label == NEW,
         "since_s": process.since_s,
         "step": None if step is None else {"name": step[0].name, "share": step[1]},
+        "wait": [function.name for function in process.wait],
         **fields(process, "cpus behind_s samples lost", exact),
         **fields(process, "overhead_pct ended killed"),
     }

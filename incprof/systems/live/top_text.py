@@ -62,10 +62,10 @@ def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
         f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {phase_words(view, front, names)}"
         f" for {duration(front.since_s)}"
     ]
-    if front.step is not None:
-        parts.append(f"step {names(front.step[0])} {percent(front.step[1])}")
+    if doing := _doing(front, names, ROOM):
+        parts.append(doing)
     parts.append(f"{front.cpus:.2f} CPUs")
-    hot = [f"{names(f.function)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
+    hot = [f"{names(f.function)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0 and not front.wait]
     if hot:
         parts.append("hot: " + ", ".join(hot))
     if beats:
@@ -98,7 +98,7 @@ def _head(view: LiveView, width: int, note: str) -> list[Text]:
         + (f" ({meta.pooled} recorded ones each)" if meta.pooled > 1 else ""),
         f"{count(front.samples, 'sample')} at {front.metadata.rate_hz:g}/s",
         f"{lost} lost",
-        f"overhead {overhead(front.overhead_pct)}",
+        f"overhead {overhead(front.overhead_pct, front.own_s)}",
         f"{front.cpus:.2f} CPUs",
     ]
     return [Text(_joined(first, width), style="bold"), Text(_joined(second, width))]
@@ -133,12 +133,19 @@ def _now(view: LiveView, width: int) -> Text:
     since = f", for {duration(front.since_s)}"
     room = width - line.cell_len - 1 - len(since)
     # The step is shown if there is room for it next to the phase.
-    step = ""
-    if front.step is not None:
-        step = f", step {names(front.step[0], max(width // 4, 1))} {percent(front.step[1])}"
+    step = _doing(front, names, max(width // 4, 1))
+    if step:
+        step = ", " + step
         step = step if room - len(step) >= min(len(phase_words(view, front, names)), LEAST) else ""
     line.append(" " + phase_words(view, front, names, max(room - len(step), 12)) + since + step)
     return line
+
+
+def _doing(front: LiveProcess, names: Names, room: int) -> str:
+    """Return the step that a process is in, or what it waits for; empty if unknown. room: columns for each name."""
+    if front.wait:
+        return "waits in " + " < ".join(names(function, room) for function in front.wait)
+    return "" if front.step is None else f"step {names(front.step[0], room)} {percent(front.step[1])}"
 
 
 def _phases(view: LiveView, width: int) -> list[Text]:
@@ -263,7 +270,9 @@ def live_names(view: LiveView) -> Names:
     mains = [main_site(phase)[0] for phase in view.phases]
     steps = [view.front.step[0]] if view.front.step else []
     largest = [phase.description.functions[0].function for phase in view.phases if phase.description.functions]
-    return Names([*filter(None, mains), *largest, *steps, *(f.function for f in view.front.functions)])
+    return Names(
+        [*filter(None, mains), *largest, *steps, *view.front.wait, *(f.function for f in view.front.functions)]
+    )
 
 
 def label_sign(label: int) -> str:

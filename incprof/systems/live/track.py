@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.phase_result import PhaseResult, Step
 from incprof.analysis.thresholds import STEPS
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Metadata, Process, overhead_pct
@@ -370,6 +371,7 @@ class Track:
             samples=self._samples,
             lost=self._lost,
             overhead_pct=overhead_pct(self._own_s, self._cpu_s),
+            own_s=self._own_s if self._cpu_s < WORKS * self.end_s else 0.0,
             ended=self.ended,
             killed=self.killed,
             step=self._step(steps),

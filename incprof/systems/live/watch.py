@@ -6,11 +6,12 @@ import os
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.segment_sums import pooled_by_ticks
 from incprof.analysis.thresholds import PHASES
 from incprof.errors import IncprofError, NoDataError
@@ -312,7 +313,11 @@ class Watch:
     def view(self) -> LiveView | None:
         """Return the state to show; None before the first interval."""
         lead = self.lead
-        return self._live.view(lead) if lead is not None else None
+        view = self._live.view(lead) if lead is not None else None
+        if lead is None or view is None or view.front.cpus >= WORKS:
+            return view
+        front = replace(view.front, wait=self._follower(lead).wait)
+        return replace(view, processes=(*view.processes[: view.lead], front, *view.processes[view.lead + 1 :]))
 
 
 # Work beside a running job: fit phases in a background thread, and resolve inlined functions.

@@ -11,7 +11,7 @@ import pytest
 
 from incprof.cli import main as cli
 from tests.unit.profiles import two_phase_run
-from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.streamwriter import Sample, StreamWriter, waits_image
 
 
 def state(root: Path):
@@ -57,6 +57,25 @@ def test_the_program_that_a_script_starts_is_shown(tmp_path, capsys):
         writer.save(tmp_path / "run", name)
     assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
     assert capsys.readouterr().out.startswith("solver, pid 11 on node1")
+
+
+def test_a_program_that_waits_is_shown_with_the_function_that_it_waits_in(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    writer = StreamWriter()
+    sites = [(writer.node("main"), ()), (writer.node("main;solve"), ()), (writer.node("main;io"), ())]
+    # Begin, length, thread, time off the processor, delay, state (blocked in one wait), site, call, kind, holder.
+    spans = [(0, 10, 0, 10, 0, 5, 3, 0, 0, 0), (10, 900, 0, 900, 0, 5, 2, 0, 0, 0), (0, 999, 1, 999, 0, 5, 1, 0, 0, 0)]
+    for _ in range(3):
+        writer.interval(counters={2: 10**6, 4: 5 * 10**5}, images={9: waits_image(*spans, sites=sites)})
+    writer.save(tmp_path / "run")
+    assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "now  .  no samples, for 3 s, waits in solve\n" in out
+    assert "overhead 0.0015 s, 0.00 CPUs" in out
+    writer.interval([Sample("main;io", weight=50)], images={9: waits_image(*spans, sites=sites)})
+    writer.save(tmp_path / "run")
+    assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
+    assert "waits in" not in capsys.readouterr().out
 
 
 def test_json_is_an_object_for_each_look(tmp_path, capsys):

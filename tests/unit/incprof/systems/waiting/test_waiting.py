@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,26 +38,11 @@ from incprof.systems.waiting.read import (
     with_short_threads_joined,
 )
 from incprof.systems.waiting.sections import _sentence, _shown
-from tests.unit.streamwriter import Sample, StreamWriter, varint, zigzag
+from tests.unit.streamwriter import Sample, StreamWriter, varint
+from tests.unit.streamwriter import waits_image as image
 
 MS = 1000
 READ, SLEEP, FUTEX, NOTHING = 0, 230, 202, -1
-
-
-def image(*spans: Sequence[int], sites: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()) -> bytes:
-    """An image; each span as in formats.md, with its begin in microseconds since the start of the interval."""
-    out = varint(len(spans)) + varint(0) + varint(7) + varint(0) + varint(len(sites))
-    for node, frames in sites:
-        out += varint(node) + varint(len(frames))
-        before = 0
-        for module, address in frames:
-            out += varint(module) + zigzag(address - before)
-            before = address
-    before = 0
-    for span in spans:
-        out += zigzag(span[0] - before) + b"".join(map(varint, span[1:]))
-        before = span[0]
-    return out
 
 
 def images(*payloads: bytes) -> list[IntervalImage]:
