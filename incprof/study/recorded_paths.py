@@ -22,11 +22,13 @@ class Place(NamedTuple):
         file: its name.
         line: its line.
         inlined: names of the functions inlined there, outermost first.
+        called: name of the function of a system header that is called there, and was inlined, too; None: none was.
     """
 
     file: str
     line: int
     inlined: tuple[str, ...] = ()
+    called: str | None = None
 
 
 class PathNames(NamedTuple):
@@ -68,24 +70,24 @@ def places_of(study: Study, paths: RecordedPaths, nodes: Iterable[int]) -> Place
     for name, own in by_module.items():
         addresses = [int(paths.tree.address[node]) for node in own]
         chains = chains_of(study.run, study.recorded, name, addresses, exe=study.exe)
-        for node, chain in zip(own, map(_without_headers, chains), strict=True):
+        for node, whole in zip(own, chains, strict=True):
+            chain = _without_headers(whole)
             if chain and chain[0].line:
                 inlined = display_names([frame.function for frame in chain[-2::-1]])
-                places[node] = Place(chain[0].file, chain[0].line, tuple(inlined))
+                headers = display_names([frame.function for frame in whole[: len(whole) - len(chain)][-1:]])
+                places[node] = Place(chain[0].file, chain[0].line, tuple(inlined), *headers)
     return places
 
 
 def names_at(paths: RecordedPaths, places: Places, node: int) -> PathNames:
-    """Return the functions on the path to a node, with the inlined ones at the nodes of `places`."""
+    """Return the functions on the path to a node without recursion, with the inlined ones at the nodes of `places`."""
     names = list[str]()
     own: int | None = None
-    for at in reversed(paths.path_to(node)):
-        number = int(paths.tree.function[at])
-        if number >= 0:
-            function = paths.functions[number]
-            if own is None and not function.is_library:
-                own = len(names)
-            names += [*(places[at].inlined[::-1] if at in places else ()), function.name]
+    for at in reversed(paths.without_recursion(node)):
+        function = paths.functions[int(paths.tree.function[at])]
+        if own is None and not function.is_library:
+            own = len(names)
+        names += [*(places[at].inlined[::-1] if at in places else ()), function.name]
     return PathNames(names, own)
 
 

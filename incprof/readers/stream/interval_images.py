@@ -82,6 +82,21 @@ class RecordedPaths:
             node = int(self.tree.parent[node])
         return path[::-1]
 
+    def without_recursion(self, node: int) -> list[int]:
+        """Return the nodes of functions from the outermost frame to this one; a recursive call replaces the outer one.
+
+        What ran between the two is left out.
+        """
+        path = dict[int, int]()
+        for at in self.path_to(node):
+            function = int(self.tree.function[at])
+            if function in path:
+                while path.popitem()[0] != function:
+                    pass
+            if function >= 0:
+                path[function] = at
+        return [*path.values()]
+
     def functions_to(self, node: int) -> list[Function]:
         """Return the functions on the path to a node, outermost first."""
         numbers = (int(self.tree.function[at]) for at in self.path_to(node))

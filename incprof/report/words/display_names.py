@@ -84,7 +84,7 @@ def short(name: str) -> str:
 
 
 def path_text(functions: Sequence[str], own: int | None, most: int) -> str:
-    """Return "allocate < new < ... < main.py:step": the innermost functions of a call path, and the program's own one.
+    """Return "malloc < ... < array_empty < main.py:step": the innermost functions of a path, and the program's own one.
 
     Args:
         functions: innermost first.
@@ -92,7 +92,7 @@ def path_text(functions: Sequence[str], own: int | None, most: int) -> str:
         most: number of functions to show.
     """
     names = [short(name) for name in functions]
-    shown = names[:most] if own is None or own < most else [*names[: most - 1], "...", names[own]]
+    shown = names[:most] if own is None or own < most else [*names[: most - 2], "...", *names[own - 1 : own + 1]]
     return " < ".join(shown)
 
 

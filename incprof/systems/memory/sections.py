@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.report.render.json import fields, whole
 from incprof.report.words.display_names import path_text
 from incprof.report.words.formatting import count, decimal_size
-from incprof.study.recorded_paths import PathNames, names_at, paths_of, places_of
+from incprof.study.recorded_paths import PathNames, Place, names_at, paths_of, places_of
 from incprof.study.study import Study
 from incprof.systems.memory.analyse import ENOUGH_S, Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
 from incprof.systems.memory.read import Allocations, read_allocations
@@ -25,7 +27,7 @@ LEAST_PEAK_B = 100e3
 MOST_ERROR = 0.5
 
 # By node: the functions on its call path.
-Names = Mapping[int, PathNames]
+Names = dict[int, PathNames]
 UNKNOWN = PathNames([])
 
 
@@ -37,8 +39,12 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     if allocations is None:
         return None
     recorded = not allocations.own_allocator and len(allocations.end_s) > 0
-    phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())} if recorded else {}
-    names = _names(study, phases.values())
+    phases, names = dict[int, PhaseMemory](), Names()
+    if recorded:
+        paths = paths_of(study)
+        allocations = without_recursion(allocations, paths)
+        phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())}
+        names = _names(study, paths, phases.values())
     columns = (
         # Without a sample that is unknown: not nothing.
         Column("Allocated", lambda phase: _of(phases, phase, "allocated_b") or None, "kB", drop=3, key="allocated_b"),
@@ -58,14 +64,29 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     return CardPart("memory", values, columns, lanes, tuple(notes(allocations)), amounts if phases else ())
 
 
-def _names(study: Study, phases: Iterable[PhaseMemory]) -> Names:
-    """Return the functions on the call paths of phases, with inlined ones."""
+def without_recursion(allocations: Allocations, paths: RecordedPaths) -> Allocations:
+    """Return the allocations with the same node for call paths that differ only in recursive calls."""
+    first, nodes = dict[tuple[tuple[int, int], ...], int](), list[int]()
+    numbers, which = np.unique(allocations.node, return_inverse=True)
+    for node in numbers.tolist():
+        path = paths.without_recursion(node)
+        calls = tuple((int(paths.tree.function[at]), int(paths.tree.address[at])) for at in path)
+        nodes.append(first.setdefault(calls, node))
+    return replace(allocations, node=np.array(nodes, dtype=np.int64)[which])
+
+
+def _names(study: Study, paths: RecordedPaths, phases: Iterable[PhaseMemory]) -> Names:
+    """Return the functions on the call paths of phases, with inlined ones and the innermost's call of a header."""
     nodes = {each.node for phase in phases for each in (*phase.allocating, *phase.at_peak)}
-    if not nodes:
-        return {}
-    paths = paths_of(study)
     places = places_of(study, paths, (at for node in nodes for at in paths.path_to(node)))
-    return {node: names_at(paths, places, node) for node in nodes}
+    return {node: with_called(names_at(paths, places, node), places.get(node)) for node in nodes}
+
+
+def with_called(names: PathNames, place: Place | None) -> PathNames:
+    """Return the names with the function of a system header that the innermost one calls, such as std::vector's."""
+    if place is None or place.called is None:
+        return names
+    return PathNames([place.called, *names.functions], None if names.own is None else names.own + 1)
 
 
 def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:

@@ -309,9 +309,7 @@ def called_of(names: Sequence[str]) -> str:
 
 
 def functions_to(waits: Waits, node: int) -> tuple[int, ...]:
-    """Return the functions on the path to a node, outermost first; BROKEN where outer frames are unknown."""
-    tree = waits.paths.tree
-    return tuple(
-        int(tree.function[each]) for each in waits.paths.path_to(node) if tree.function[each] >= 0
-        or tree.function[each] == BROKEN
-    )  # fmt: skip
+    """Return the functions on the path to a node, outermost first, without recursion; BROKEN for unknown frames."""
+    function = waits.paths.tree.function
+    outer = [BROKEN] if BROKEN in function[waits.paths.path_to(node)[:1]] else []
+    return (*outer, *(int(function[each]) for each in waits.paths.without_recursion(node)))

@@ -32,3 +32,13 @@ def test_names_have_the_inlined_functions_of_each_node() -> None:
     assert names_at(paths, places, 2) == (["grow", "update", "step", "loop", "main"], 3)
     assert names_at(paths, {}, 2) == (["step", "main"], 1)
     assert names_at(paths, {}, 0) == ([], None)
+
+
+def test_a_recursive_call_replaces_the_outer_one() -> None:
+    functions = (Function("app", "main", "main", 0), Function("app", "walk", "walk", 0), Function("app", "at", "at", 0))
+    # main, walk, at, walk with an elided part, at
+    tree = PathTree(np.array([-1, 0, 1, 2, 3, 4, 5]), np.array([-1, 0, 1, 2, -2, 1, 2]), np.arange(7))
+    paths = RecordedPaths(tree, np.zeros(7, dtype=np.int64), functions, {}, np.zeros(0, dtype=np.int64))
+    assert names_at(paths, {}, 6) == (["at", "walk", "main"], 0)
+    assert paths.without_recursion(6) == [1, 5, 6]
+    assert paths.without_recursion(5) == [1, 5]

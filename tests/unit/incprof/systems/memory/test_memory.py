@@ -15,7 +15,7 @@ from incprof.model import FloatArray, Function
 from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.study import Study
-from incprof.study.recorded_paths import PathNames
+from incprof.study.recorded_paths import PathNames, Place
 from incprof.systems.memory.analyse import (
     Curve,
     Growth,
@@ -33,7 +33,7 @@ from incprof.systems.memory.analyse import (
     with_verdicts,
 )
 from incprof.systems.memory.read import Allocations, allocations_of, calibrated, read_allocations, weights
-from incprof.systems.memory.sections import notes, sentence
+from incprof.systems.memory.sections import card, notes, sentence, with_called
 from tests.unit.streamwriter import Sample, StreamWriter
 
 SECOND = 10**9
@@ -310,11 +310,32 @@ def test_the_programs_own_function_is_named_however_far_out() -> None:
     memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
     path = ["default_malloc", "new_array", "array_empty", "pkg.py:read", "a.py:load", "a.py:<module>"]
     for own, shown in (
-        (4, "default_malloc < new_array < ... < a.py:load"),
+        (4, "default_malloc < ... < pkg.py:read < a.py:load"),
         (2, "default_malloc < new_array < array_empty"),
         (None, "default_malloc < new_array < array_empty"),
     ):
         assert f"100 % in {shown};" in (sentence(memory, {1: PathNames(path, own)}) or "")
+
+
+def test_a_function_of_a_header_is_named_that_the_innermost_function_calls() -> None:
+    names = PathNames(["grow", "step", "main"], 0)
+    place = Place("a.cpp", 7, ("grow",), "std::vector<int, std::allocator<int> >::push_back(int&&)")
+    memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
+    assert "100 % in vector::push_back < grow < step;" in (sentence(memory, {1: with_called(names, place)}) or "")
+    assert with_called(names, None) == with_called(names, Place("a.cpp", 7)) == names
+
+
+def test_allocations_at_each_depth_of_a_recursion_count_for_one_path(tmp_path: Path) -> None:
+    """Each depth had a path of its own, and none was large enough to be named."""
+    writer = StreamWriter(["main", "build"])
+    paths = ["main" + ";build" * depth for depth in range(1, 21)]
+    made = [(1000, writer.node(path), number + 1, 10**6, 2, 10**6) for number, path in enumerate(paths)]
+    writer.interval([Sample(path) for path in paths], images={10: payload(made, [])})
+    writer.end()
+    writer.save(tmp_path / "run")
+    part = card(Study(tmp_path / "run"), None)
+    assert part is not None
+    assert part.values[0]["allocating"] == [{"functions": ["build", "main"], "bytes": 20 * 10**6, "share": 1.0}]
 
 
 def test_a_peak_of_few_samples_is_only_a_bound() -> None:
