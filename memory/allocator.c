@@ -170,13 +170,16 @@ struct allocator allocator_next = {
     .pvalloc = first_pvalloc,
 };
 
-bool allocator_is_ours(void)
+bool allocator_provides(const char *name)
 {
-    Dl_info chosen;
-    Dl_info own;
-    void *function = dlsym(RTLD_DEFAULT, "malloc");
-    return function == NULL || dladdr(function, &chosen) == 0 || dladdr((void *)&allocator_next, &own) == 0 ||
-           chosen.dli_fbase == own.dli_fbase;
+    Dl_info chosen, own;
+    const ElfW(Sym) *symbol = NULL;
+    void *function = dlsym(RTLD_DEFAULT, name);
+    if (function == NULL || dladdr1(function, &chosen, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
+        dladdr((void *)&allocator_next, &own) == 0)
+        return false;
+    /* A function whose address a program without PIE uses has that of its entry in the program's PLT everywhere. */
+    return chosen.dli_fbase == own.dli_fbase || (symbol != NULL && symbol->st_shndx == SHN_UNDEF);
 }
 
 static int note_code(struct dl_phdr_info *object, size_t size, void *unused)

@@ -207,7 +207,7 @@ __attribute__((constructor)) static void start(void)
     if (asked != NULL && *asked != '\0')
         requested_mean = parse_bytes(asked);
     allocator_find_code();
-    if (!allocator_is_ours())
+    if (!allocator_provides("malloc"))
         state = STATE_OWN_ALLOCATOR;
     if (requested_mean > 0 && incprof_extension_add != NULL && incprof_extension_event != NULL)
         number = incprof_extension_add(&extension);

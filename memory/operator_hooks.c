@@ -20,22 +20,14 @@ struct cpp_operator {
     void *unless_live; /* of a PLAIN_DELETE, for a block that is not recorded */
 };
 
-/* Return whether the program calls this library's function of that name. */
-static bool is_ours(const char *name)
-{
-    Dl_info object, own;
-    void *function = dlsym(RTLD_DEFAULT, name);
-    return function != NULL && dladdr(function, &object) != 0 && dladdr((void *)&allocator_next, &own) != 0 &&
-           object.dli_fbase == own.dli_fbase;
-}
-
 /* Return whether an operator of a C++ library may be left out. The one for sizes calls the plain one, which the program
  * may define. */
 static bool is_plain(const char *name)
 {
     if (strcmp(name, "_Znwm") == 0)
-        return is_ours("malloc");
-    return (strcmp(name, "_ZdlPv") == 0 || strcmp(name, "_ZdlPvm") == 0) && is_ours("_ZdlPv") && is_ours("free");
+        return allocator_provides("malloc");
+    return (strcmp(name, "_ZdlPv") == 0 || strcmp(name, "_ZdlPvm") == 0) && allocator_provides("_ZdlPv") &&
+           allocator_provides("free");
 }
 
 static bool is_of_library(const void *function)

@@ -32,8 +32,8 @@ bool allocator_is_early(const void *block);
 /* Make live_may_have true for such blocks, after live_begin has emptied the table. */
 void allocator_mark_early(void);
 
-/* Return whether this library's malloc is the one that the program calls. Not in a signal handler. */
-bool allocator_is_ours(void);
+/* Return whether the program calls this library's function of that name. Not in a signal handler. */
+bool allocator_provides(const char *name);
 
 /* Return whether the address is in the code of the allocator. After the start; before: false. */
 bool allocator_has(const void *address);

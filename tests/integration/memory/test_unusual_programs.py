@@ -104,6 +104,13 @@ def test_a_cpp_library_that_a_c_program_loads(build: Build, corners: Path, tmp_p
     assert found.allocated_b > 8 * 3e6
 
 
+def test_a_program_without_pie_that_uses_the_address_of_malloc(build: Build, tmp_path: Path) -> None:
+    program = build("memory_corners.c", flags="-O1 -pthread -fno-builtin -fno-pie -no-pie", pg=False)
+    found = behaves_the_same([program, "address"], tmp_path)
+    assert not found.own_allocator
+    assert found.allocated_b > 8e6
+
+
 def test_a_program_with_its_own_malloc(build: Build, tmp_path: Path) -> None:
     program = build("own_malloc.c", flags="-O1 -fno-builtin", pg=False)
     found = behaves_the_same([program], tmp_path)
