@@ -45,7 +45,7 @@ struct job_share {
 };
 
 struct job_summary {
-    char program[64];         /* with the most CPU time */
+    char program[64];         /* with the most CPU time; in a job that waits, one that lasts */
     struct job_share leading; /* its processes */
     struct job_share others;
     /* Of the recordings of the printing process's rank; if a launcher started the job, they are all of it: */

@@ -17,10 +17,18 @@
 #define BEGINNING_BYTES 1024 /* the program's name is near the beginning of a file */
 #define END_BYTES 512
 #define KIND_AT 8
+#define WORKS 20 /* a program works in a job whose longest process lasts at most so many times its CPU time */
 
 struct program {
     char name[64];
     struct job_share share;
+    uint64_t longest_ns; /* duration of a process */
+};
+
+/* Figures of a recording's end image. */
+struct recording_end {
+    uint64_t cpu_ns, end_ns;
+    enum gpu_use gpu;
 };
 
 struct programs {
@@ -67,9 +75,9 @@ static uint64_t number_of(const char *text, size_t bytes, const char *key, bool 
 }
 
 /* Read a recording's end image. False if there is none. */
-static bool read_end(int fd, uint64_t *cpu_ns, enum gpu_use *gpu)
+static bool read_end(int fd, struct recording_end *end)
 {
-    bool has_cpu = false, has_gpu = false;
+    bool has_cpu = false, has_other = false;
     char text[END_BYTES + 1];
     long size = SYS3(SYS_lseek, fd, 0, SEEK_END);
     long got = SYS4(SYS_pread64, fd, text, END_BYTES, size > END_BYTES ? size - END_BYTES : 0);
@@ -80,22 +88,24 @@ static bool read_end(int fd, uint64_t *cpu_ns, enum gpu_use *gpu)
             image = at;
     size_t bytes = image != NULL ? (size_t)(text + got - image) : 0;
     image = image != NULL ? image : text;
-    *cpu_ns = number_of(image, bytes, "\"cpu_ns\":", &has_cpu);
-    *gpu = (enum gpu_use)number_of(image, bytes, "\"gpu\":", &has_gpu);
+    end->end_ns = number_of(image, bytes, "\"end_ns\":", &has_other);
+    end->gpu = (enum gpu_use)number_of(image, bytes, "\"gpu\":", &has_other);
+    end->cpu_ns = number_of(image, bytes, "\"cpu_ns\":", &has_cpu);
     return has_cpu;
 }
 
-static struct job_share *share_of(struct programs *programs, const char *name, struct job_summary *summary)
+/* Return the program of this name, or NULL if there is no room for another. */
+static struct program *program_of(struct programs *programs, const char *name)
 {
     for (size_t i = 0; i < programs->count; i++)
         if (strcmp(programs->all[i].name, name) == 0)
-            return &programs->all[i].share;
+            return &programs->all[i];
     if (programs->count == MOST_PROGRAMS)
-        return &summary->others;
+        return NULL;
     struct program *program = &programs->all[programs->count++];
     *program = (struct program){.share = {0, 0}};
     strcpy(program->name, name);
-    return &program->share;
+    return program;
 }
 
 /* Return whether a recording is of this rank: rank-00001.gmon, or with a process id rank-00001.4711.gmon. */
@@ -114,8 +124,7 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
 {
     char path[PATH_MAX];
     char name[sizeof programs->all[0].name];
-    uint64_t cpu_ns;
-    enum gpu_use gpu;
+    struct recording_end end;
     path[0] = '\0';
     text_append(path, sizeof path, directory);
     text_append(path, sizeof path, "/");
@@ -124,16 +133,19 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
     if (fd < 0)
         return;
     read_name(name, sizeof name, fd);
-    struct job_share *share = share_of(programs, name, summary);
+    struct program *program = program_of(programs, name);
+    struct job_share *share = program != NULL ? &program->share : &summary->others;
     share->processes++;
-    bool has_ended = read_end(fd, &cpu_ns, &gpu);
+    bool has_ended = read_end(fd, &end);
     sys_close(fd);
-    share->cpu_ns += has_ended ? cpu_ns : 0;
+    share->cpu_ns += has_ended ? end.cpu_ns : 0;
+    if (program != NULL && has_ended && end.end_ns > program->longest_ns)
+        program->longest_ns = end.end_ns;
     if (!is_of_rank(file, rank))
         return;
-    summary->recorded_ns += has_ended ? cpu_ns : 0;
+    summary->recorded_ns += has_ended ? end.cpu_ns : 0;
     summary->open += !has_ended;
-    gpu = gpu == GPU_IDLE ? GPU_NOT_LOADED : gpu;
+    enum gpu_use gpu = end.gpu == GPU_IDLE ? GPU_NOT_LOADED : end.gpu;
     summary->gpu = gpu > summary->gpu ? gpu : summary->gpu;
 }
 
@@ -163,13 +175,28 @@ static void add_all(struct programs *programs, struct job_summary *summary, cons
         sys_close(fd);
 }
 
+/* Return the program with the most CPU time, of those of which a process lasts as long as this. */
+static const struct program *busiest(const struct programs *programs, uint64_t least_ns)
+{
+    const struct program *found = NULL;
+    for (size_t i = 0; i < programs->count; i++) {
+        const struct program *program = &programs->all[i];
+        if (program->longest_ns >= least_ns && (found == NULL || program->share.cpu_ns > found->share.cpu_ns))
+            found = program;
+    }
+    return found;
+}
+
+/* Return the program that `incprof phases` shows (of_program in incprof/readers/run.py): in a job that waits nearly all
+ * the time, one that lasts. */
 static const struct program *find_leading(const struct programs *programs)
 {
-    const struct program *leading = &programs->all[0];
-    for (size_t i = 1; i < programs->count; i++)
-        if (programs->all[i].share.cpu_ns > leading->share.cpu_ns)
-            leading = &programs->all[i];
-    return leading;
+    const struct program *leading = busiest(programs, 0);
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < programs->count; i++)
+        if (programs->all[i].longest_ns > longest_ns)
+            longest_ns = programs->all[i].longest_ns;
+    return leading->share.cpu_ns >= longest_ns / WORKS ? leading : busiest(programs, longest_ns - longest_ns / 2);
 }
 
 void job_summary_read(struct job_summary *summary, const char *directory, int rank)

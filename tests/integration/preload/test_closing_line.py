@@ -157,6 +157,17 @@ def test_a_script_prints_one_line_for_all_its_programs(host: BuildHost, tmp_path
     assert len(streams(tmp_path / "run")) >= 2
 
 
+def test_of_a_job_that_waits_it_names_the_program_that_phases_shows(tmp_path: Path) -> None:
+    """Not the one that ends early, though that uses more CPU time."""
+    work = "import time\nwhile time.process_time() < {}: pass\ntime.sleep({})\n"
+    (tmp_path / "brief.py").write_text(work.format(0.1, 0))
+    (tmp_path / "lasts.py").write_text(work.format(0.07, 3))
+    python = shlex.quote(sys.executable)
+    script = f"{python} -S brief.py; {python} -S lasts.py; exit 3"
+    (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", script)
+    assert line.startswith(f"incprof: {open_run(tmp_path / 'run').app} in "), line
+
+
 def test_scripts_are_called_by_their_names(tmp_path: Path) -> None:
     """Also where one starts the other, in another language."""
     (tmp_path / "solve.py").write_text("sum(i * i for i in range(3_000_000)); raise SystemExit(3)")
