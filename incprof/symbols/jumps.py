@@ -99,11 +99,15 @@ def _pairs(written: Any) -> list[Range]:
 Key = tuple[str, str]
 
 
-def loop_owner(source: Chain, target: Chain) -> Key | None:
+def loop_owner(source: Chain, target: Chain, entry: Chain = ()) -> Key | None:
     """Return the program's own function that a loop belongs to, from its backward jump; None for the recorded one.
 
-    It is the innermost one that contains both ends. Loops of a library belong to the function that uses it.
+    It is the innermost one that contains both ends. Loops of a library belong to the function that uses it. entry: at
+    the first instruction of the recorded function. An instruction that the compiler added has that place, or that of
+    the code before it: there, the other end decides.
     """
+    if entry and entry in (source, target):
+        source = target = target if source == entry else source
     shared = 0
     for one, other in zip(reversed(source), reversed(target), strict=False):
         if (one.function, one.file) != (other.function, other.file):

@@ -151,13 +151,14 @@ def _with_loops(
         if any(is_own(frame) for frame in _at(profile, chains, node)[:-1]):
             hosts[int(profile.paths.function[node])] += float(ticks[node])
     large = [index for index in sorted(hosts, key=lambda i: (-hosts[i], i)) if hosts[index] >= LEAST * ticks[0]]
-    jumps = binaries.jumps(label, [profile.functions[index].address for index in large])
-    ends = sorted({address for function in jumps for jump in function for address in jump})
+    entries = [profile.functions[index].address for index in large]
+    jumps = binaries.jumps(label, entries)
+    ends = sorted({*entries, *(address for function in jumps for jump in function for address in jump)})
     at = dict(zip(ends, binaries.chains(label, ends), strict=True))
     calls = _calls(profile, nodes, large)
     related: dict[Key, set[int] | None] = {}
-    for host, function in zip(large, jumps, strict=True):
-        owners = {jump: loop_owner(at[jump[0]], at[jump[1]]) for jump in function}
+    for host, entry, function in zip(large, entries, jumps, strict=True):
+        owners = {jump: loop_owner(at[jump[0]], at[jump[1]], at[entry]) for jump in function}
         for key, related_functions in functions_called_with(owners, calls[host], host).items():
             previous = related.setdefault(key, set())
             related[key] = (

@@ -194,6 +194,15 @@ def test_the_function_of_a_loop(source, target, owner):
     assert loop_owner(frames(source), frames(target)) == ((owner, "a.c") if owner else None)
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "owner"),
+    [("sum:5 main:9", "main:1", "sum"), ("main:1", "sum:5 main:9", "sum"), ("main:1", "main:1", None)],
+)
+def test_an_instruction_without_a_place_does_not_hide_the_function_of_a_loop(source, target, owner):
+    """GCC copies a counter before each loop, and gives the copy the first line of the recorded function."""
+    assert loop_owner(frames(source), frames(target), frames("main:1")) == ((owner, "a.c") if owner else None)
+
+
 def test_what_is_called_beside():
     sum_, tiny = ("sum", "a.c"), ("tiny", "a.c")
     steps, inner, cells = (90, 10), (30, 20), (80, 40)
