@@ -17,6 +17,8 @@ from incprof.analysis.diff.match_phases import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
 from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy, with_reasons, with_reasons_of_run
 from incprof.analysis.phase_result import PhaseResult, RunSummary
+from incprof.analysis.ranks.all_ranks import balance
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.errors import NoDataError, UsageError
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.names import parse as taken_apart
@@ -36,6 +38,7 @@ def compare(
     clock: Clock = "wall",
     nodes: Sequence[NodePower] = (),
     amounts: Sequence[Mapping[str, Amount]] = (),
+    ranks: Sequence[RanksResult | None] = (),
 ) -> Comparison:
     """Compare side b with side a, the baseline.
 
@@ -46,6 +49,7 @@ def compare(
         clock: time that phases and the run are measured in.
         nodes: the power recorded with each run, those of A first; empty to leave energy out.
         amounts: by metric, of the phases of each run, those of A first; empty to leave reasons out.
+        ranks: all ranks of each run, those of A first; None for one with a single rank; empty to leave ranks out.
 
     Raises:
         NoDataError: a run took no time.
@@ -68,6 +72,11 @@ def compare(
         whole, phases = with_energy(ComparedRows(names, by_wall, groups, len(a), noise, False), nodes, whole, phases)
     if amounts:
         whole, phases = with_reasons_of_run(table, amounts, whole), with_reasons(table, amounts, phases)
+    if ranks and None not in ranks:
+        phases = tuple(
+            replace(row, balance=_balance(group, [one for one in ranks if one is not None], runs, len(a)))
+            for row, group in zip(phases, groups, strict=True)
+        )
     # Phases that occur in other ranks only get no row.
     phases = tuple(row for row, group in zip(phases, groups, strict=True) if _is_present(group, runs))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
@@ -96,6 +105,20 @@ def _one_sided(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
     """Return a note on amounts that cannot be compared."""
     missing = recorded_once(amounts)
     return [f"not recorded in all runs, so no reason for a change: {', '.join(missing)}"] if missing else []
+
+
+def _balance(
+    group: Group, ranks: Sequence[RanksResult], runs: Sequence[Measured], first: int
+) -> tuple[tuple[PhaseBalance, ...], tuple[PhaseBalance, ...]]:
+    """Return the balance of the ranks in a group of phases, in each run of A and of B; empty where it is missing."""
+    out: list[PhaseBalance] = []
+    for found, run, members in zip(ranks, runs, group.members, strict=True):
+        # As the only phase; the place of no phase stays empty.
+        spent, wall = np.zeros((len(found.ranks), 2, found.spent.shape[2])), np.zeros((len(found.ranks), 2))
+        spent[:, 0], wall[:, 0] = found.spent[:, list(members)].sum(axis=1), found.wall_s[:, list(members)].sum(axis=1)
+        out += balance(found.ranks, spent, wall, run.profile.metadata.rate_hz)
+    sides = tuple(out[:first]), tuple(out[first:])
+    return sides if all(one.ranks > 1 for one in out) else ((), ())
 
 
 def _is_present(group: Group, runs: Sequence[Measured]) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff.measure import Measured, cpu_seconds
 from incprof.analysis.phase_result import RunSummary
+from incprof.analysis.ranks.ranks_result import PhaseBalance
 from incprof.model import FloatArray, IntArray
 
 
@@ -148,6 +149,7 @@ class PhaseRow(Row):
         waits: whether it is a phase of waiting.
         elsewhere: only one side has it as a phase, and the other does as much of the work in other phases.
         only: functions that only A runs in it, and those that only B runs, with their shares of the phase, 0..1.
+        balance: work of the ranks in it, in each run of A and of B; empty where a run has one rank, or none in it.
     """
 
     members: tuple[tuple[int, ...], ...] = ()
@@ -157,6 +159,7 @@ class PhaseRow(Row):
     waits: bool = False
     elsewhere: bool = False
     only: tuple[Shares, Shares] = ((), ())
+    balance: tuple[tuple[PhaseBalance, ...], tuple[PhaseBalance, ...]] = ((), ())
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from incprof.model.time_use import SPENT
 WAY, IDLE = -1, -2
 # Kinds of time; the last one is wall time in which no thread can have been on a CPU.
 TIMES: tuple[str, ...] = (*SPENT, "off_cpu")
+# An imbalance of fewer standard errors may be noise.
+SURE = 3.0
 # A rank with this share of its run in no phase does not go through the phases of the others.
 UNLIKE = 0.5
 
@@ -210,6 +212,16 @@ class PhaseBalance:
     mpi: Spread
     slowest: int
     error: float | None
+
+    @property
+    def imbalance(self) -> float | None:
+        """Imbalance of work; None without work, or with one rank."""
+        return None if self.error is None or self.ranks < 2 else self.work.imbalance
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the imbalance is more than sampling noise."""
+        return self.error is not None and self.imbalance is not None and self.imbalance >= SURE * self.error
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,10 @@ def compare_sides(
         nodes.append(node)
         warnings += power_warnings
     of_cards = [] if amounts is None else [amounts(study) for study in (*a, *b)]
-    comparison = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes, amounts=of_cards)
+    ranks = [study.ranks for study in (*a, *b)]
+    comparison = compare(
+        *_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes, amounts=of_cards, ranks=ranks
+    )
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in comparison.phases):
         warnings.append(NOTHING_COMMON)

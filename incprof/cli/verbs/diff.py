@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 
 from incprof.cli.systems import amounts_of
 from incprof.command.helping import expert_flags
-from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, phase_options, selected_libs
+from incprof.command.options import (
+    LIBS,
+    add_phase_arguments,
+    check_phase_arguments,
+    phase_options,
+    ranks_of,
+    selected_libs,
+)
 from incprof.command.output import check_gate, check_target
 from incprof.command.output import write_text as write_file
 from incprof.command.terminal import STDERR, text_width, wants_colour
@@ -141,8 +148,10 @@ def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list
     """Return the runs of a side."""
     from incprof.study import Study
 
-    libs, options = selected_libs(args.libs), phase_options(args)
-    return [Study(path, rank=args.rank, exe=exe, libs=libs, options=options, listener=STDERR) for path in paths]
+    libs, options, ranks = selected_libs(args.libs), phase_options(args), ranks_of(args.ranks)
+    return [
+        Study(path, rank=args.rank, exe=exe, libs=libs, options=options, ranks=ranks, listener=STDERR) for path in paths
+    ]
 
 
 def _check(args: argparse.Namespace) -> None:

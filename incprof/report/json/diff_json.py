@@ -75,6 +75,14 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
             f"only_{side}": [{"name": name, "share": _rounded(share)} for name, share in functions]
             for side, functions in zip("ab", row.only, strict=True)
         },
+        **{
+            f"ranks_{side}": [
+                {"ranks": run.ranks, "slowest": run.slowest, "most_s": _rounded(run.work.most)}
+                | {"imbalance": _rounded(run.imbalance), "significant": run.is_significant}
+                for run in runs
+            ]
+            for side, runs in zip("ab", row.balance, strict=True)
+        },
         **_why(row),
     }
 

@@ -16,7 +16,14 @@ from incprof.report.page.html import asset, html_table, style_policy
 from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import ink_on, marked, phase_colour
-from incprof.report.words.diff_tables import energy_head, energy_table, function_table, phase_table, reason_table
+from incprof.report.words.diff_tables import (
+    energy_head,
+    energy_table,
+    function_table,
+    phase_table,
+    rank_table,
+    reason_table,
+)
 from incprof.report.words.display_names import clean
 from incprof.version import __version__
 
@@ -39,7 +46,7 @@ def page(comparison: Comparison, broken: Sequence[tuple[Condition, Row]], warnin
     phases = {row.group: say.named(row, called) for row in comparison.phases if row.group is not None}
     shown = say.shown_functions(comparison, every=False)
     rows = [row for phase in comparison.phases for row in (phase, *say.steps(phase, every=False))]
-    energy, reasons = energy_table(comparison), reason_table(comparison)
+    energy, reasons, ranks = energy_table(comparison), reason_table(comparison), rank_table(comparison)
     return environment.get_template("diff.html.j2").render(
         style=style,
         policy=style_policy(style),
@@ -59,6 +66,7 @@ def page(comparison: Comparison, broken: Sequence[tuple[Condition, Row]], warnin
         phases=html_table(phase_table(comparison, rows).without("By CPU"), _chip, style="changes"),
         reasons=reasons and html_table(reasons, _chip, style="changes"),
         why=say.why_lines(comparison),
+        ranks=ranks and html_table(ranks, _chip),
         energy=energy and html_table(energy.without(""), _chip),
         energy_head=energy_head(comparison),
         functions=html_table(function_table(comparison, shown).without("Phase"), _chip, style="changes"),

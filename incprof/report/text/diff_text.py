@@ -18,7 +18,7 @@ from incprof.report.render.text import COLOURS, console_for, text_table
 from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import style
-from incprof.report.words.diff_tables import energy_table, function_table, phase_table, reason_table
+from incprof.report.words.diff_tables import energy_table, function_table, phase_table, rank_table, reason_table
 from incprof.report.words.formatting import count
 from incprof.safe.printable import printable
 
@@ -53,6 +53,9 @@ def write_text(
         console.print(text_table(reasons, console.width))
     for line in say.why_lines(comparison):
         console.print(line, soft_wrap=not colour)
+    if ranks := rank_table(comparison):
+        console.print()
+        console.print(text_table(ranks, console.width))
     if energy := energy_table(comparison):
         console.print()
         console.print(text_table(energy, console.width))
@@ -124,6 +127,8 @@ def write_markdown(
         out.write("\n" + markdown_table(reasons))
     for line in say.why_lines(comparison):
         out.write(f"\n{plain(line)}\n")
+    if ranks := rank_table(comparison):
+        out.write("\n" + markdown_table(ranks))
     if energy := energy_table(comparison):
         out.write("\n" + markdown_table(energy.without("")))
     changed = [row for row in comparison.functions if row.verdict != "same"]

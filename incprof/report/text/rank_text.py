@@ -11,7 +11,7 @@ from rich.console import Console
 from incprof.analysis.features import WORKS
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.all_ranks import worked_s
-from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
+from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
 from incprof.analysis.views.tracks import badge
 from incprof.model import FloatArray, Function, Run
@@ -23,6 +23,7 @@ from incprof.report.words.formatting import count, duration, percent
 from incprof.report.words.ranks import (
     agree_line,
     group_lines,
+    imbalance,
     late_lines,
     outlier_lines,
     ranges,
@@ -31,8 +32,6 @@ from incprof.report.words.ranks import (
     unlike_lines,
 )
 
-# An imbalance of fewer standard errors may be noise.
-SURE = 3.0
 # Begins a continuation line.
 HANG = "  "
 
@@ -74,20 +73,12 @@ def _phase_table(found: RanksResult) -> Table:
         Column("Work: least", lambda phase: phase.work.least, "duration"),
         Column("median", lambda phase: phase.work.median, "duration"),
         Column("most", lambda phase: phase.work.most, "duration"),
-        Column("Imbalance", _imbalance, "%"),
+        Column("Imbalance", imbalance, "%"),
         Column("In MPI", lambda phase: phase.mpi.median, "duration"),
         Column("most", lambda phase: phase.mpi.most, "duration"),
         Column("Slowest", lambda phase: phase.slowest if phase.ranks > 1 else "", "count"),
     )
     return Table(columns, found.phases)
-
-
-def _imbalance(phase: PhaseBalance) -> str:
-    """Return the imbalance of work; with a question mark where sampling noise may explain it."""
-    value = phase.work.imbalance
-    if value is None or phase.error is None or phase.ranks < 2:
-        return ""
-    return f"{100 * value:.0f} %" + (" ?" if value < SURE * phase.error else "")
 
 
 def _rank_table(found: RanksResult) -> Table:

@@ -25,7 +25,8 @@ from incprof.report.words.diff_words import (
     sure,
     verdict,
 )
-from incprof.report.words.formatting import SIMULATED
+from incprof.report.words.formatting import SIMULATED, duration
+from incprof.report.words.ranks import imbalance, ranges
 
 BETWEEN = "between phases"
 # An amount is listed with a phase if it may make up this part of the phase's change, and that part of its duration.
@@ -140,6 +141,30 @@ def reason_table(comparison: Comparison) -> Table | None:
         Column("Change", lambda row: amount_change(row[1]), "number"),
         Column("95 % interval", lambda row: amount_interval(row[1]), "number"),
         Column("Verdict", lambda row: AS_ENERGY.get(row[1].verdict, verdict(row[1])), mark=lambda row: sure(row[1])),
+    )
+    return Table(columns, rows) if rows else None
+
+
+def rank_table(comparison: Comparison) -> Table | None:
+    """Return the phases whose ranks are out of balance on one side at least; None if no phase is."""
+    names = row_names(comparison)
+    rows = [row for row in comparison.phases if any(run.is_significant for side in row.balance for run in side)]
+
+    def most(place: int) -> Callable[[PhaseRow], str]:
+        return lambda row: duration(sum(run.work.most for run in row.balance[place]) / len(row.balance[place]))
+
+    def slowest(place: int) -> Callable[[PhaseRow], str]:
+        return lambda row: ranges({run.slowest for run in row.balance[place]})
+
+    columns = (
+        Column("", lambda row: row.group, "phase"),
+        Column("Ranks", lambda row: row.name, fit=lambda row, room: named(row, names, room)),
+        Column("Most work A", most(0), "number"),
+        Column("by rank", slowest(0), "number"),
+        Column("Most work B", most(1), "number"),
+        Column("by rank", slowest(1), "number"),
+        Column("Imbalance A", lambda row: imbalance(*row.balance[0]), "number"),
+        Column("Imbalance B", lambda row: imbalance(*row.balance[1]), "number"),
     )
     return Table(columns, rows) if rows else None
 

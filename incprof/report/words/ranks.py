@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from incprof.analysis.ranks.ranks_result import UNLIKE, Clock, Outlier, RanksResult, Straggler
+from incprof.analysis.ranks.ranks_result import UNLIKE, Clock, Outlier, PhaseBalance, RanksResult, Straggler
 from incprof.model import Program, Run
 from incprof.report.words.display_names import shorten
 from incprof.report.words.formatting import count, duration, fitted, percent
@@ -40,6 +40,14 @@ def found_in(result: RanksResult) -> str:
     """Name the ranks in which phases were found."""
     first, *others = (part.rank for part in result.parts)
     return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(others))}" if others else "")
+
+
+def imbalance(*runs: PhaseBalance) -> str:
+    """Return the mean imbalance of work in a phase of some runs; with a question mark where noise may explain it."""
+    values = [run.imbalance for run in runs if run.imbalance is not None]
+    if not values:
+        return ""
+    return f"{100 * sum(values) / len(values):.0f} %" + ("" if any(run.is_significant for run in runs) else " ?")
 
 
 def agree_line(result: RanksResult) -> str:

@@ -356,3 +356,34 @@ def test_narrow_and_wide(runs, capsys, monkeypatch):
         table = out.split("\n\n")[2:-1]
         assert max(len(line) for part in table for line in part.splitlines()) <= columns
         assert re.search(r"solve +20 s +40 s", out)
+
+
+@pytest.fixture
+def unbalanced(tmp_path):
+    """Runs of four ranks: rank 3 works longest in `react` of the first, all ranks alike in the second."""
+    shares = {"old": (20, 20, 20, 90), "new": (40, 41, 39, 40)}
+    for name, react in shares.items():
+        for rank, ticks in enumerate(react):
+            writer = StreamWriter(["main", "sweep", "react"], rank=rank, launch=name)
+            for at in range(40):
+                working = Sample("main;react", weight=ticks) if at >= 20 else Sample("main;sweep", weight=50 + at % 3)
+                writer.interval([working])
+            writer.end()
+            writer.save(tmp_path / name)
+    return [str(tmp_path / name) for name in shares]
+
+
+def test_the_balance_of_ranks_is_compared(unbalanced, capsys):
+    """The rank shown works twice as long, because the others' work is now its own."""
+    _, out, _ = answer(capsys, *unbalanced)
+    (row,) = [line.split() for line in out.partition("Ranks  ")[2].splitlines() if "react" in line][:1]
+    assert row == ["1", "react", "18", "s", "3", "8.2", "s", "1", "140", "%", "2", "%", "?"], out
+    _, out, _ = answer(capsys, *unbalanced, "--json")
+    sweep, react = json.loads(out)["phases"]
+    assert [one["significant"] for one in (*react["ranks_a"], *react["ranks_b"])] == [True, False]
+    assert not any(one["significant"] for one in (*sweep["ranks_a"], *sweep["ranks_b"]))
+    assert "| Most work A |" in answer(capsys, *unbalanced, "--markdown")[1]
+    assert "Balance of ranks" in answer(capsys, *unbalanced, "--html", "-")[1]
+    assert "Most work" not in answer(capsys, unbalanced[1], unbalanced[1])[1]
+    one = answer(capsys, *unbalanced, "--rank", "0", "--ranks", "0", "--json")[1]
+    assert json.loads(one)["phases"][0]["ranks_a"] == []
