@@ -24,7 +24,7 @@ from incprof.symbols.elf_symbols import go_places
 from incprof.symbols.python_code import line_at
 from incprof.symbols.symbol_files import binaries, find_symbols, module_key
 
-VERSION, SAID_VERSION = 3, 1
+VERSION, SAID_VERSION = 4, 1
 DEBUG_LINES = (".debug_line", ".zdebug_line")
 
 
@@ -209,18 +209,30 @@ class _Unit:
     """The functions of a compile unit, each read when an address in it is first looked up."""
 
     def __init__(self, top: DIE):
-        entries = (child for child in top.iter_children() if child.tag == "DW_TAG_subprogram")
-        pieces = [(low, high, entry) for entry in entries for low, high in _ranges(entry)]
-        self._pieces = sorted(pieces, key=lambda piece: piece[0])
-        self._begins = [low for low, _, _ in self._pieces]
+        # Link-time optimisation leaves functions in their namespaces.
+        self._unread = [top]
+        self._pieces: list[tuple[int, int, DIE]] = []
         self._code: dict[int, _Code] = {}
+
+    def _function_at(self, address: int) -> DIE | None:
+        """Return the entry of the function around an address; None if it is in none."""
+        at = bisect_right(self._pieces, address, key=lambda piece: piece[0]) - 1
+        return self._pieces[at][2] if at >= 0 and address < self._pieces[at][1] else None
+
+    def _read_next(self) -> None:
+        """Read the functions of the unit, or those of all of its namespaces that are on the next level."""
+        children = [child for place in self._unread for child in place.iter_children()]
+        self._unread = [child for child in children if child.tag == "DW_TAG_namespace"]
+        entries = [child for child in children if child.tag == "DW_TAG_subprogram"]
+        self._pieces += [(low, high, entry) for entry in entries for low, high in _ranges(entry)]
+        self._pieces.sort(key=lambda piece: piece[0])
 
     def path_to(self, address: int) -> tuple[DIE, ...]:
         """Return the entries around an address, outermost first."""
-        at = bisect_right(self._begins, address) - 1
-        if at < 0 or address >= self._pieces[at][1]:
+        while (entry := self._function_at(address)) is None and self._unread:
+            self._read_next()
+        if entry is None:
             return ()
-        entry = self._pieces[at][2]
         if entry.offset not in self._code:
             self._code[entry.offset] = _Code(entry, _ranges(entry), tuple(_inside(entry)))
         return self._code[entry.offset].path_to(address)

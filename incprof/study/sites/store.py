@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Inserted heartbeats; places of the chosen sites in the source.
 STORE, FOUND = "placed-sites.json", "found-sites.json"
-VERSION = 3
+VERSION = 4
 
 
 def remember(directory: str, sites: Sequence[PlacedSite], *, store: str, phases: str) -> None:

@@ -45,7 +45,7 @@ int main(int count, char **)
 """
 
 
-@pytest.fixture(scope="module", params=mostly_slow(1, ["-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -gz"]))
+@pytest.fixture(scope="module", params=mostly_slow(2, ["-gdwarf-5", "-gdwarf-5 -flto", "-gdwarf-4", "-gdwarf-5 -gz"]))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("closures")
     (directory / "lambdas.cpp").write_text(SOURCE)
