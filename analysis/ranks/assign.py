@@ -149,7 +149,8 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
     """Build the labels of a rank. label, mode: (g,) of its pieces."""
     pieces = summary.pieces
     length = pieces.end - pieces.first
-    unexplained = (pieces.segment >= 0) & (mode < 0)
+    # Parts of the rank that phases were found in may have no mode, though they are of a phase.
+    unexplained = (pieces.segment >= 0) & (mode < 0) & (label < 0)
     return RankLabels(
         rank=summary.rank,
         first=pieces.first,

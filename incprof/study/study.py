@@ -157,7 +157,7 @@ class Study:
                 nameless=self.nameless, waits=self.options.reads_waits, progress=report,
             )  # fmt: skip
         if self.pid is None:
-            self.listener.warn(_others(self.run, profile))
+            self.listener.warn([*_others(self.run, profile), *_busier(self.run, profile, self.options)])
         return profile
 
     @cached_property
@@ -339,6 +339,20 @@ class Study:
         if not requested and any(not site.refusal for site in placed) and not any(site.is_changed for site in placed):
             self.remember(placed, FOUND)
         return placed
+
+
+def _busier(run: Run, profile: IntervalProfile, options: StudyOptions) -> list[str]:
+    """Name the program with the busiest process, if the one shown has few samples: there may be many of it."""
+    from incprof.study.ranks_read import few_samples
+
+    busiest = max(run.programs, key=lambda program: max(program.cpu_s), default=None)
+    if (
+        busiest is None
+        or busiest.name == run.app
+        or not (few_samples(profile, options) or "").startswith("few samples")
+    ):
+        return []
+    return [f"{busiest.name} has a process with {max(busiest.cpu_s):.2g} s of CPU time: --program {busiest.name}"]
 
 
 def _others(run: Run, profile: IntervalProfile) -> list[str]:

@@ -5,12 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from incprof.analysis.answer import find_phases
+from incprof.analysis.features import build_features
+from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.ranks_result import Group
+from incprof.analysis.ranks.summary import modes_of
+from incprof.analysis.thresholds import OPTIONS
 from incprof.analysis.views.page_parts import MOST_ROWS, RankMap, RankRow, agreement, groups_of_rows, quality, rank_rows
 from incprof.readers.run import open_run, read_profile
 from incprof.report.page.page_data import ranks_data
 from incprof.study import Study
-from tests.unit.manyranks import in_phases_of_first
+from tests.unit.manyranks import in_phases_of_first, summary_of
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
 
@@ -36,6 +41,17 @@ def test_intervals_unlike_all_phases_have_none_and_a_shorter_rank_ends():
     assert other.label.tolist() == [-1] * 5 + [1] * 5 + [-2] * 10
     assert agreement(other, own) == 0.0
     assert other.busy.tolist() == [0.9] * 10 + [0.0] * 10
+
+
+def test_the_rank_that_phases_were_found_in_goes_through_them():
+    """Also where an interval of a phase is of no mode, as the processor was elsewhere for most of it."""
+    profile = rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10)
+    result = find_phases(profile)
+    modes = modes_of(profile, build_features(profile, share=True), result, OPTIONS)
+    modes = replace(modes, of_interval=np.where(np.arange(20) < 10, modes.of_interval, -1))
+    (labels,), _ = assigned([summary_of(profile)], modes, OPTIONS.phases, (0, result.labels))
+    assert set(labels.label.tolist()) == {0, 1}
+    assert labels.unexplained == 0.0
 
 
 def test_no_bin_in_common_is_no_agreement():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.readers.run import open_run, read_profile, used_over_time
 from incprof.report.render.text import console_for
@@ -88,6 +89,16 @@ def test_a_pipeline_shows_the_program_that_used_the_processor_at_each_time(tmp_p
     with StringIO() as out:
         write_programs(console_for(out, width=70, colour=False, terminal=False), run, used_over_time(run, 14))
         assert out.getvalue().splitlines()[4] == 10 * "B" + 20 * "A" + 40 * "b"
+
+
+def test_of_many_short_processes_the_answer_names_the_program_with_a_longer_one(tmp_path, capsys):
+    for pid in range(1, 21):
+        write(tmp_path, "cc1", pid, 0.1, start_s=pid)
+    write(tmp_path, "ld", 21, 1.5, start_s=22, length_s=2)
+    assert main(["phases", str(tmp_path)]) == 0
+    assert "incprof: ld has a process with 1.5 s of CPU time: --program ld\n" in capsys.readouterr().err
+    assert main(["phases", str(tmp_path), "--program", "ld"]) == 0
+    assert "--program" not in capsys.readouterr().err
 
 
 def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):
