@@ -27,6 +27,8 @@ SEEN = 0.0005
 LATE_S = 5.0
 # Columns for a name in a log.
 LONGEST = 80
+# Columns for the program of a process, if there are several programs.
+LONGEST_PROGRAM = 16
 # Columns for the name of a phase, below which its step is omitted.
 LEAST = 20
 
@@ -190,14 +192,19 @@ def _beats(beats: Sequence[BeatLine], width: int) -> list[Text]:
 
 def _processes(view: LiveView, width: int) -> list[Text]:
     """Return a line for each process, the most loaded first; none if there is only one."""
-    head = f"{'Rank':>5} {'pid':>8}  Phase  {'for':>10}  {'CPUs':>5} {'behind':>8}"
+    apps = {process.metadata.app for process in view.processes}
+    wide = min(max(map(cell_len, ["Program", *apps])), LONGEST_PROGRAM) if len(apps) > 1 else 0
+    column = "  " + padded("Program", wide, right=False) if wide else ""
+    head = f"{'Rank':>5} {'pid':>8}{column}  Phase  {'for':>10}  {'CPUs':>5} {'behind':>8}"
     lines = [Text(head, style="bold")]
     if len(view.processes) < 2:
         return []
     for process in sorted(view.processes, key=lambda p: (p.ended, -p.cpus, p.rank, not p.primary)):
         state = f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
         state = "killed" if process.killed else "ended" if process.ended else state
-        line = Text(f"{process.rank:>5} {'' if process.primary else process.pid or '':>8}   ")
+        line = Text(f"{process.rank:>5} {'' if process.primary and not wide else process.pid or '':>8}")
+        line.append("  " + padded(fitted(printable(process.metadata.app), wide), wide, right=False) if wide else "")
+        line.append("   ")
         line.append(f" {label_sign(process.label)} ", style=label_style(process.label))
         line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(state, 8, right=True)}  ")
         line.append_text(_strip(process.labels, width - line.cell_len))

@@ -309,8 +309,12 @@ class Track:
         self._own_s += float(counters.own_s.sum())
         self._samples += int(counters.samples.sum())
         self._lost += int(counters.lost.sum())
-        length = float(profile.end_s[-1] - profile.start_s[-1])
-        self._cpus = float(counters.cpu_s[-1]) / length if length > 0 else 0.0
+        length = profile.end_s - profile.start_s
+        # The last interval of a process may be too short to tell.
+        usual = np.flatnonzero((length > 0) & (length >= profile.metadata.interval_s / 2))
+        if len(usual) or self.n == profile.n_intervals:
+            last = usual[-1] if len(usual) else int(length.argmax())
+            self._cpus = float(counters.cpu_s[last] / length[last]) if length[last] > 0 else 0.0
 
     def replace(self, first: int, rows: Sequence[Mix]) -> None:
         """Replace the profiles of intervals from `first` on, as far as they are kept."""

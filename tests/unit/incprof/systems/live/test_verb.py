@@ -56,7 +56,21 @@ def test_the_program_that_a_script_starts_is_shown(tmp_path, capsys):
         writer.end()
         writer.save(tmp_path / "run", name)
     assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
-    assert capsys.readouterr().out.startswith("solver, pid 11 on node1")
+    out = capsys.readouterr().out
+    assert out.startswith("solver, pid 11 on node1")
+    rows = [line.split()[:3] for line in out[out.index(" Rank ") :].splitlines()]
+    assert rows[0] == ["Rank", "pid", "Program"]
+    assert sorted(rows[1:]) == [["0", "10", "job.sh"], ["0", "11", "solver"], ["0", "12", "gzip"]]
+
+
+def test_a_short_interval_at_the_end_does_not_decide_how_busy_a_process_is(tmp_path, capsys):
+    writer = StreamWriter()
+    for length_s in (1, 1, 0.001):
+        writer.interval([Sample("main", weight=50)], duration_s=length_s, counters={2: 5 * 10**8})
+    writer.end()
+    writer.save(tmp_path / "run")
+    assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
+    assert "0.50 CPUs" in capsys.readouterr().out
 
 
 def test_a_program_that_waits_is_shown_with_the_function_that_it_waits_in(tmp_path, capsys, monkeypatch):
