@@ -33,7 +33,7 @@ NAMES: dict[Cause, str] = {
 }
 # A smaller share of a phase's time is in no sentence, and a smaller one of a path in its cause.
 WORTH, WORTH_PATH = 0.01, 0.2
-MOST_NAMED, MOST_CALLERS, MOST_LANES = 3, 2, 4
+MOST_NAMED, MOST_OTHERS, MOST_CALLERS, MOST_LANES = 3, 2, 2, 4
 # Standard errors are shown from this part of a share on.
 SHOWN_ERROR = 0.05
 # The share of samples left out from which it is worth a note.
@@ -58,7 +58,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Column(None, lambda phase: phases[phase].share if phase in phases else None, "%", key="waiting_share"),
         Column("Waits", lambda phase: _sentence(phases[phase], waits, places) if phase in phases else None,
                sentence=True),
-        Column("Other threads", lambda phase: _others(phases[phase], waits) if phase in phases else None,
+        Column("Other threads", lambda phase: _others(phases[phase], waits, places) if phase in phases else None,
                sentence=True),
     )  # fmt: skip
     values = {each.id: _value(each, waits, places) for each in by_phase}
@@ -185,19 +185,33 @@ def _holder_text(holder: Holder, waits: Waits, places: Places) -> str:
     return f", held by {who}{place}"
 
 
-def _others(phase: PhaseWaits, waits: Waits) -> str | None:
-    """Return what the threads wait for that are not busy; None if there are none."""
+def _others(phase: PhaseWaits, waits: Waits, places: Places) -> str | None:
+    """Return what the threads wait for that are not busy, and where; None if there are none."""
     idle = phase.threads - len(phase.busy)
     if idle <= 0:
         return None
     busy = set(phase.busy)
-    causes = [each for each in phase.causes if each.cause != "unknown" and set(each.threads) - busy]
-    if not causes:
+    seconds = {
+        each: each.seconds - each.share * phase.seconds * len(busy)
+        for each in phase.causes
+        if each.cause != "unknown" and set(each.threads) - busy
+    }
+    if not seconds:
         return None
-    most = max(causes, key=lambda each: each.seconds - each.share * phase.seconds * len(busy))
+    largest = sorted(seconds, key=lambda each: -seconds[each])[:MOST_OTHERS]
+    total = sum(seconds.values())
+    named = [largest[0], *(each for each in largest[1:] if seconds[each] >= WORTH_PATH * total)]
     has_short = phase.has_short and not busy & set(waits.short[:1])
     names = [count(idle - has_short, "other thread")] * (idle > has_short) + ["short threads"] * has_short
-    return f"{' and '.join(names)}, most of the time waiting for {NAMES[most.cause]}"
+    causes = " and ".join(_other_cause(each, waits, places) for each in named)
+    return f"{' and '.join(names)}, most of the time waiting for {causes}"
+
+
+def _other_cause(cause: CauseWaits, waits: Waits, places: Places) -> str:
+    """Return "locks (pthread_mutex_lock in flush (a.c:20) < main)": the path on which other threads wait longest."""
+    longest = max(cause.paths, key=lambda path: path.seconds - path.busy_s, default=None)
+    words = "" if longest is None or not longest.seconds > longest.busy_s else _path(longest, waits, places)
+    return NAMES[cause.cause] + (f" ({words})" if words else "")
 
 
 def _lanes(waits: Waits, kinds: Kinds, phases: list[PhaseWaits], bins: TimeBins) -> tuple[Lane, ...]:

@@ -14,7 +14,14 @@ from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.readers.stream.waits import decode
-from incprof.systems.waiting.analyse import CauseWaits, PhaseWaits, WaitPath, waiting_over_time, waits_by_thread
+from incprof.systems.waiting.analyse import (
+    CauseWaits,
+    Holder,
+    PhaseWaits,
+    WaitPath,
+    waiting_over_time,
+    waits_by_thread,
+)
 from incprof.systems.waiting.causes import (
     EPOLL,
     EVENT,
@@ -37,7 +44,7 @@ from incprof.systems.waiting.read import (
     waits_from,
     with_short_threads_joined,
 )
-from incprof.systems.waiting.sections import _sentence, _shown
+from incprof.systems.waiting.sections import _others, _sentence, _shown
 from tests.unit.streamwriter import Sample, StreamWriter, varint
 from tests.unit.streamwriter import waits_image as image
 
@@ -337,6 +344,20 @@ def test_the_sentence_names_the_paths_of_the_busy_threads() -> None:
     assert _sentence(PhaseWaits(0, 10.0, (0,), 4, 0.2, (locks,)), nothing, {}) == (
         "waits 20 % of the time of its main thread: locks 20 % (wait_for_result)"
     )
+
+
+def test_the_other_threads_are_with_where_they_wait() -> None:
+    """A thread that waits for threads to end does not show what these wait for."""
+    nothing = waits_of()
+    join = CauseWaits("join", 9.0, 0.9, threads=(0,), paths=(WaitPath(9.0, 9.0, "", 0, "std::thread::join()", (0,)),))
+    held = WaitPath(6.0, 0.0, "mutex", 0, "pthread_mutex_lock", (1, 2), Holder(3, 0.9))
+    locks = CauseWaits("lock", 6.0, 0.0, threads=(1, 2), paths=(held,))
+    sleep = CauseWaits("sleep", 3.0, 0.0, threads=(1,), paths=(WaitPath(3.0, 0.0, "", 0, "usleep", (1,)),))
+    files = CauseWaits("io", 0.2, 0.0, threads=(2,), paths=(WaitPath(0.2, 0.0, "", 0, "read", (2,)),))
+    assert _others(PhaseWaits(0, 10.0, (0,), 4, 0.9, (join, sleep, locks, files)), nothing, {}) == (
+        "3 other threads, most of the time waiting for locks (pthread_mutex_lock, held by thread 3) and sleep (usleep)"
+    )
+    assert _others(PhaseWaits(0, 10.0, (0,), 1, 0.9, (join,)), nothing, {}) is None
 
 
 def test_the_sentence_leaves_out_what_may_be_nothing() -> None:
