@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.ranks.awaited import awaited
+from incprof.analysis.ranks.awaited import awaited, beyond_counting
 from incprof.analysis.ranks.ranks_result import (
     TIMES,
     Clock,
@@ -89,7 +89,6 @@ HALF = 0.5
 TELL = 64
 # Median absolute deviation of a normal variable over its standard deviation.
 NORMAL = 0.6745
-MOST_WHY = 3
 
 
 def times_of(summaries: Sequence[RankSummary], labels: Sequence[RankLabels], k: int) -> tuple[FloatArray, FloatArray]:
@@ -190,9 +189,7 @@ def _more_in(
     for other in others.tolist():
         for key, (_, seconds) in _seconds_in(summaries[other], labels[other], phase, rate_hz).items():
             mean[key] = mean.get(key, 0.0) + seconds / len(others)
-    more = [(name, seconds - mean.get(key, 0.0)) for key, (name, seconds) in own.items()]
-    more = sorted((one for one in more if one[1] > 0), key=lambda one: (-round(one[1], 9), one[0]))
-    return tuple(more[:MOST_WHY])
+    return beyond_counting(((name, seconds, mean.get(key, 0.0)) for key, (name, seconds) in own.items()), rate_hz)
 
 
 def _seconds_in(

@@ -6,7 +6,7 @@ unknown how much their work scatters (all_ranks.py). Waiting in MPI meanwhile is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -84,11 +84,17 @@ def _more_in(
     """Return the functions in which a rank spends more self time than the others do meanwhile, on average."""
     here = _seconds_in(*own, rate_hz)
     there = [_seconds_in(*other, rate_hz) for other in others]
-    more = [
-        (name, seconds - sum(other.get(key, (name, 0.0))[1] for other in there) / len(there))
-        for key, (name, seconds) in here.items()
-    ]
-    return tuple(sorted((one for one in more if one[1] > 0), key=lambda one: (-round(one[1], 9), one[0]))[:MOST_WHY])
+    mean = {key: sum(other.get(key, ("", 0.0))[1] for other in there) / len(there) for key in here}
+    return beyond_counting(((name, seconds, mean[key]) for key, (name, seconds) in here.items()), rate_hz)
+
+
+def beyond_counting(functions: Iterable[tuple[str, float, float]], rate_hz: float) -> tuple[tuple[str, float], ...]:
+    """Return functions with their excess over others, the largest first: by more than the error of counting samples.
+
+    functions: their names, with the seconds of a rank and of the others.
+    """
+    more = [(name, own - other) for name, own, other in functions if own - other > np.sqrt(own / rate_hz)]
+    return tuple(sorted(more, key=lambda one: (-round(one[1], 9), one[0]))[:MOST_WHY])
 
 
 def _seconds_in(summary: RankSummary, part: FloatArray, rate_hz: float) -> dict[Key, tuple[str, float]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.ranks.all_ranks import times_of, worked_s
-from incprof.analysis.ranks.awaited import awaited
+from incprof.analysis.ranks.awaited import awaited, beyond_counting
 from incprof.analysis.ranks.ranks_result import TIMES, Pieces
 from incprof.model.time_use import MPI, WORK
 from tests.unit.manyranks import in_phases_of_first, summary_of
@@ -75,3 +75,14 @@ def test_balanced_ranks_have_none():
     for _ in range(300):
         work = 20.0 * (1.0 + 0.03 * rng.standard_normal(int(rng.integers(2, 7))))
         assert found_in(*([START, (1, 10.0, 40.0, each, 29.0 - each)] for each in work)) == []
+
+
+def test_functions_within_the_error_of_counting_are_no_reason():
+    seconds = [
+        ("a", 2.0, 0.5),
+        ("b", 0.004, 0.0),
+        ("MPI_Wait", 0.004, 0.002),
+        ("c", 0.048, 0.012),
+        ("d", 1.0, 2.0),
+    ]
+    assert beyond_counting(seconds, 250.0) == (("a", 1.5), ("c", pytest.approx(0.036)))
