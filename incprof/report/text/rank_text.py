@@ -74,7 +74,7 @@ def _phase_table(found: RanksResult) -> Table:
         Column("median", lambda phase: phase.work.median, "duration"),
         Column("most", lambda phase: phase.work.most, "duration"),
         Column("Imbalance", imbalance, "%"),
-        Column("In MPI", lambda phase: phase.mpi.median, "duration"),
+        Column("CPU in MPI", lambda phase: phase.mpi.median, "duration"),
         Column("most", lambda phase: phase.mpi.most, "duration"),
         Column("Slowest", lambda phase: phase.slowest if phase.ranks > 1 else "", "count"),
     )
@@ -97,7 +97,7 @@ def _rank_table(found: RanksResult) -> Table:
         Column("Agrees", agreement, "number"),
         Column("Start", lambda place: float(found.offset_s[place]), "duration"),
         Column("Wall", lambda place: float(found.wall_s[place].sum()), "duration"),
-        Column("In MPI", lambda place: float(found.spent[place, :, MPI].sum()), "duration"),
+        Column("CPU in MPI", lambda place: float(found.spent[place, :, MPI].sum()), "duration"),
         *(in_phase(phase.id) for phase in found.phases),
     )
     return Table(columns, range(len(found.ranks)))

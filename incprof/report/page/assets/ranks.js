@@ -52,7 +52,7 @@ function startRanks() {
   canvas.addEventListener("focus", () => drawRanks());
   canvas.addEventListener("blur", () => drawRanks());
   layRows();
-  fallback("ranks", ["Rank", "Like", "Same phase as reference", "CPU time", "In MPI", "Off the CPU", "Length"], () =>
+  fallback("ranks", ["Rank", "Like", "Same phase as reference", "CPU time", "CPU in MPI", "Off the CPU", "Length"], () =>
     inOrder().map((r) => [`${r.name}${r.damaged ? " (damaged)" : ""}`, String(heat.groups[r.group].row.typical), r.agreement === null ? "-" : percent(r.agreement), seconds(r.cpu_s), seconds(r.mpi_s), seconds(r.off_cpu_s), seconds(r.wall_s)]),
   );
 }

@@ -352,7 +352,7 @@ def test_a_phase_that_a_rank_never_comes_into_is_no_row_of_it(apart, rank, capsy
     assert not any(f"\n {number}  " in head for number in absent)
     assert f"rank {rank} does not go through phase" in head
     # The phases of all ranks are rows of the table of ranks.
-    assert "Imbalance" in text
+    assert "Imbalance  CPU in MPI" in text
     csv = phases(capsys, apart, "--rank", rank, "--csv")[1].splitlines()[1:]
     assert {int(line.split(",")[2]) for line in csv} == set(found["labels"])
 
