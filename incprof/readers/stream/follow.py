@@ -38,7 +38,7 @@ from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import Source, split
 from incprof.readers.stream.stream_profile import with_regions_joined
-from incprof.readers.stream.waits import MAIN_THREAD, decode
+from incprof.readers.stream.waits import MAIN_THREAD, called_of, decode
 from incprof.safe.jsonstore import InMemory
 from incprof.symbols.function_space import FunctionSpace, IntArray, NumberArray
 from incprof.symbols.function_table import SymbolTable
@@ -221,9 +221,10 @@ class Follower:
         while 0 < node < len(self._paths.tree.parent) and self._paths.tree.function[node] < 0:
             node = int(self._paths.tree.parent[node])
         own = self._paths.tree.function[node : node + 1]  # none if it is lost
-        module, address = (np.array([frame[i] for frame in reversed(frames)], dtype) for i, dtype in enumerate("lQ"))
-        called = [self._space.describe(number)[0] for number in self._space.resolve(module, address).reshape(-1, 1)]
-        called = [f for f in called if f.name and "+0x" not in f.name and not f.name.startswith("[")][:1]
+        module, address = (np.array([frame[i] for frame in frames], dtype) for i, dtype in enumerate("lQ"))
+        code = [self._space.describe(number)[0] for number in self._space.resolve(module, address).reshape(-1, 1)]
+        name = called_of([function.name for function in code])
+        called = [function for function in code if name and function.name.split("@", 1)[0] == name][-1:]
         return (*called, *(self._space.describe(np.array([number]))[0] for number in own if number >= 0))
 
     @property

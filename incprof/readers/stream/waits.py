@@ -5,6 +5,7 @@ Of programs that hardly use a processor, the places at which they wait show what
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -124,6 +125,24 @@ def _sites(values: npt.NDArray[np.uint64], count: int) -> tuple[list[tuple[int, 
         sites.append((node, tuple(frames)))
         at = last
     return sites, at
+
+
+# Functions in which threads begin.
+BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
+# Functions of Python's interpreter.
+INTERPRETER = re.compile(r"_?Py[A-Z_]|\w+_vectorcall|(cfunction|method|type)_call|slot_")
+# Code without a symbol.
+NAMELESS = re.compile(r"^\[|\+0x[0-9a-f]+$")
+
+
+def called_of(names: Sequence[str]) -> str:
+    """Return the outermost of library functions that has a name; names are innermost first.
+
+    Functions of Python's interpreter do not count where it has called others.
+    """
+    plain = [name.split("@", 1)[0] for name in names]
+    named = [name for name in reversed(plain) if name not in BEGINS and not NAMELESS.search(name)]
+    return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
 
 
 # Waits as samples.

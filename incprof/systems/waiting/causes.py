@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from incprof.model import BROKEN, FloatArray, IntArray
+from incprof.readers.stream.waits import called_of
 from incprof.systems.waiting.read import BRIEF, Site, Waits
 
 Cause = Literal[
@@ -67,8 +68,7 @@ LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (MUTEX, re.compile(r"_*(pthread_mutex_|lll_lock_wait|mtx_(timed)?lock|_ZNSt5mutex|_ZNSt\d+\w*mutex)")),
 )
 
-# Functions and modules of Python's interpreter. It waits for a condition or mutex itself only to get its global lock.
-INTERPRETER = re.compile(r"_?Py[A-Z_]|\w+_vectorcall|(cfunction|method|type)_call|slot_")
+# Modules of Python's interpreter. It waits for a condition or mutex itself only to get its global lock.
 INTERPRETERS = re.compile(r"(lib)?python\d")
 
 FILE, DIRECTORY, PIPE, SOCKET, CHARACTERS, BLOCKS, EPOLL, EVENT, TIMER, OTHER = range(1, 11)
@@ -221,10 +221,6 @@ def _by_call(names: Sequence[str], call: str, kind: int) -> Reason:
 
 # Spans of a thread follow each other if they are not further apart.
 APART_S = 1e-4
-# Functions in which threads begin.
-BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
-# Code without a symbol.
-NAMELESS = re.compile(r"^\[|\+0x[0-9a-f]+$")
 
 
 @dataclass(frozen=True)
@@ -296,16 +292,6 @@ def _before(waits: Waits, of_span: IntArray) -> IntArray:
     later = order[1:][same]
     before[later] = of_span[order[:-1][same]]
     return before
-
-
-def called_of(names: Sequence[str]) -> str:
-    """Return the outermost of library functions that has a name; names are innermost first.
-
-    Functions of Python's interpreter do not count where it has called others.
-    """
-    plain = [name.split("@", 1)[0] for name in names]
-    named = [name for name in reversed(plain) if name not in BEGINS and not NAMELESS.search(name)]
-    return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
 
 
 def functions_to(waits: Waits, node: int) -> tuple[int, ...]:

@@ -75,8 +75,10 @@ def test_a_short_interval_at_the_end_does_not_decide_how_busy_a_process_is(tmp_p
 
 def test_a_program_that_waits_is_shown_with_the_function_that_it_waits_in(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
-    writer = StreamWriter()
-    sites = [(writer.node("main"), ()), (writer.node("main;solve"), ()), (writer.node("main;io"), ())]
+    writer = StreamWriter(["main", "solve", "io", "nanosleep", "time_sleep", "_PyEval_EvalFrameDefault"])
+    # Innermost first: the interpreter calls its module's function, which calls that of libc.
+    frames = [(0, writer.address(name)) for name in writer.functions[3:]]
+    sites = [(writer.node("main"), ()), (writer.node("main;solve"), frames), (writer.node("main;io"), ())]
     # Begin, length, thread, time off the processor, delay, state (blocked in one wait), site, call, kind, holder.
     spans = [(0, 10, 0, 10, 0, 5, 3, 0, 0, 0), (10, 900, 0, 900, 0, 5, 2, 0, 0, 0), (0, 999, 1, 999, 0, 5, 1, 0, 0, 0)]
     for _ in range(3):
@@ -84,7 +86,7 @@ def test_a_program_that_waits_is_shown_with_the_function_that_it_waits_in(tmp_pa
     writer.save(tmp_path / "run")
     assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
     out = capsys.readouterr().out
-    assert "now  .  no samples, for 3 s, waits in solve\n" in out
+    assert "now  .  no samples, for 3 s, waits in time_sleep < solve\n" in out
     assert "overhead 0.0015 s, 0.00 CPUs" in out
     writer.interval([Sample("main;io", weight=50)], images={9: waits_image(*spans, sites=sites)})
     writer.save(tmp_path / "run")

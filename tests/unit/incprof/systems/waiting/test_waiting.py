@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
-from incprof.readers.stream.waits import decode
+from incprof.readers.stream.waits import called_of, decode
 from incprof.systems.waiting.analyse import (
     CauseWaits,
     Holder,
@@ -31,7 +31,6 @@ from incprof.systems.waiting.causes import (
     SOCKET,
     Cause,
     Reason,
-    called_of,
     kinds_of,
     reason_of,
 )
