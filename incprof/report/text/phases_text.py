@@ -28,6 +28,7 @@ from incprof.report.words.formatting import (
     KIND,
     OF_PHASE,
     OF_RUN,
+    PARTLY_COUNTED,
     PHASE,
     UNCOUNTED,
     WHERE,
@@ -177,14 +178,28 @@ def _absent(result: PhaseResult) -> Iterator[str]:
 def write_details(console: Console, run: RunSummary, result: PhaseResult) -> None:
     """Print the functions and steps of each phase, and the behaviours too short for one."""
     console.print()
-    if not run.counted:
-        print_folded(console, "note: ", [UNCOUNTED])
+    for note in detail_notes(run, result):
+        print_folded(console, "note: ", [note])
     names = names_of(result)
     for phase in result.present:
         _functions(console, phase, names)
     if result.short:
         console.print()
         print_folded(console, "too short for a phase: ", short_lines(result, MOST_SHORT))
+
+
+def detail_notes(run: RunSummary, result: PhaseResult) -> list[str]:
+    """Return what the calls and names of the details lack, and what to do about it."""
+    if not run.counted:
+        notes = [UNCOUNTED]
+    else:
+        tops = [top for phase in result.present for top in phase.functions[:TOP_FUNCTIONS] if top.function.is_code]
+        notes = [PARTLY_COUNTED] if any(not top.calls and top.estimated is None for top in tops) else []
+    sites = [site for phase in result.present for site in phase.sites]
+    own = [site for site in sites if site.function.is_code and "+0x" not in site.function.name]
+    bare = {site.function.module for site in own} - {site.function.module for site in sites if site.file is not None}
+    lacking = "has no line numbers (no -g): inlined functions count for their callers"
+    return [*notes, *(f"{printable(module)} {lacking}" for module in sorted(bare))]
 
 
 def _functions(console: Console, phase: Phase, names: Names) -> None:

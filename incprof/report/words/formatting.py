@@ -170,6 +170,7 @@ KIND, HEARTBEAT = "Kind", "Heartbeat"
 
 
 UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"
+PARTLY_COUNTED = "calls of inlined functions, and of code compiled without -pg, were not counted: -"
 
 
 def calls_words(calls: int, estimated: CallEstimate | None) -> str:

@@ -7,9 +7,9 @@ import pytest
 from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.views.tracks import badge, cells, runs, sign, stretched
-from incprof.report.text.phases_text import write_text
+from incprof.report.text.phases_text import detail_notes, write_text
 from incprof.report.words.display_names import shorten
-from incprof.report.words.formatting import duration
+from incprof.report.words.formatting import PARTLY_COUNTED, UNCOUNTED, duration
 from tests.unit.profiles import noisy, rows
 
 
@@ -80,6 +80,23 @@ def test_signs_that_no_cell_has_are_not_explained():
         out = io.StringIO()
         write_text(summarise(profile, 1), spent, out, width=width)
         assert ("most of an interval" in out.getvalue()) == explained
+
+
+def test_details_tell_what_is_not_counted_and_has_no_lines():
+    profile = rows(*["a=100"] * 3)
+    bare = find_phases(profile)
+    (phase,) = bare.phases
+    tops = tuple(replace(top, calls=7) for top in phase.functions)
+    sites = tuple(replace(site, file="a.c", line=1) for site in phase.sites)
+    placed = replace(bare, phases=(replace(phase, sites=sites),))
+    whole = replace(bare, phases=(replace(phase, sites=sites, functions=tops),))
+    run = replace(summarise(profile, 1), counted=True)
+    assert detail_notes(replace(run, counted=False), bare) == [
+        UNCOUNTED,
+        f"{phase.sites[0].function.module} has no line numbers (no -g): inlined functions count for their callers",
+    ]
+    assert detail_notes(run, placed) == [PARTLY_COUNTED]
+    assert detail_notes(run, whole) == []
 
 
 def test_markup_in_names_is_text():
