@@ -30,7 +30,7 @@ START_S = 0.02
 OPEN_S = {"kill": 1.0}
 # What takes longer has hung: launches take seconds.
 PATIENCE_S = 300.0
-SHARE = re.compile(r"with (?:at least )?(\d+) % of the job's CPU time")
+SHARE = re.compile(r"(?:with|in all) (?:at least )?(\d+) % of the job's CPU time")
 UNKNOWN = ("nothing recorded: the job used", "it is not recorded", "part of it in children not waited for")
 
 

@@ -148,7 +148,8 @@ static void append_share(char *line, size_t size, const struct job_summary *job,
         text_append(line, size, ", part of it in children not waited for,");
     if (recorded_ns > all_ns || all_ns == 0)
         return;
-    text_append(line, size, job->open > 0 ? ", with at least " : ", with ");
+    text_append(line, size, job->others.processes > 0 ? ", in all " : ", with ");
+    text_append(line, size, job->open > 0 ? "at least " : "");
     text_append_number(line, size, recorded_ns * 100 / all_ns, 1);
     text_append(line, size, job_rank < 0 ? " % of the job's CPU time," : " % of the CPU time");
 }

@@ -147,7 +147,8 @@ class StreamDecoder:
             warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: their callers are unknown")
         if not collected.ended and not damaged:
             n = collected.n_intervals
-            warnings.append(f"{where}: the run did not end cleanly, or is still going on (all {n} intervals are whole)")
+            whole = "its one interval is whole" if n == 1 else f"all {n} intervals are whole"
+            warnings.append(f"{where}: the run did not end cleanly, or is still going on ({whole})")
         lost = int(np.minimum(self._counters[:, 9], MAX_COUNT).sum())
         if lost:
             warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")

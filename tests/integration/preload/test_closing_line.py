@@ -139,7 +139,7 @@ def test_children_do_not_print_it(host: BuildHost, tmp_path: Path, mode: str) ->
         assert line.startswith(f"incprof: {intervals(tmp_path / 'run')} intervals in run;")
     else:
         named = re.fullmatch(
-            r"incprof: forks in (\d+) process(?:es)?(?:, and (\d+) other process(?:es)?)?, with .*", line
+            r"incprof: forks in (\d+) process(?:es)?(?:, and (\d+) other process(?:es)?, in all|, with) .*", line
         )
         assert named is not None, line
         assert int(named[1]) + int(named[2] or 0) == count
@@ -150,8 +150,8 @@ def test_a_script_prints_one_line_for_all_its_programs(host: BuildHost, tmp_path
     program = shlex.quote(str(host("simple.c")))
     (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
     assert re.fullmatch(
-        r"incprof: simple in 2 processes(, and \d+ other process(es)?)?, with \d+ % of the job's CPU time, in run; "
-        "next: incprof phases run",
+        r"incprof: simple in 2 processes(, and \d+ other process(es)?, in all|, with) \d+ % of the job's CPU time, "
+        "in run; next: incprof phases run",
         line,
     ), line
     assert len(streams(tmp_path / "run")) >= 2
@@ -195,7 +195,9 @@ def static(build: Build) -> Path:
 
 def share(line: str) -> int:
     """Percent of the job's CPU time that are on record, as the line has it."""
-    found = re.search(r", with (?:at least )?(\d+) % of the job's CPU time, in run; next: incprof phases run$", line)
+    found = re.search(
+        r", (?:with|in all) (?:at least )?(\d+) % of the job's CPU time, in run; next: incprof phases run$", line
+    )
     assert found is not None, line
     return int(found[1])
 
