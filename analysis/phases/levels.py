@@ -19,7 +19,7 @@ from incprof.analysis.phases.sequence import WAITING, Sequence, sequence_of
 from incprof.analysis.phases.tree import Node, tree_of
 from incprof.analysis.segment_sums import pooled_by
 from incprof.analysis.thresholds import PHASES, PhaseOptions
-from incprof.model import FloatArray, Function, IntArray, IntervalProfile, pooled
+from incprof.model import BoolArray, FloatArray, Function, IntArray, IntervalProfile, pooled
 from incprof.model.intervals import cut
 
 # Number of attempts with smaller changes.
@@ -98,7 +98,7 @@ def parts_of(sequence: Sequence, options: PhaseOptions = PHASES, k: int | None =
 
 def _shown_as(root: Node, sequence: Sequence, least: _Least, options: PhaseOptions, k: int | None) -> list[Node]:
     """Return the nodes to show, or finer ones until k of them are phases."""
-    shown = sorted(_shown(root, sequence, options, is_root=True), key=_first)
+    shown = sorted(_shown(root, sequence, options, sequence.is_import, is_root=True), key=_first)
     while k is not None and sum(map(least.is_phase, shown)) < k:
         largest = max(shown, key=_second_child)
         if not _second_child(largest):
@@ -135,12 +135,15 @@ def _second_child(node: Node) -> int:
     return sorted([0, 0, *(len(child.samples) for child in node.children)])[-2]
 
 
-def _shown(node: Node, sequence: Sequence, options: PhaseOptions, *, is_root: bool = False) -> Iterator[Node]:
+def _shown(
+    node: Node, sequence: Sequence, options: PhaseOptions, is_import: BoolArray, *, is_root: bool = False
+) -> Iterator[Node]:
     if node.children and (is_root or _is_split(node, sequence, options)):
         for child in node.children:
-            # A part that is nearly the whole run is not a stage of it.
-            is_rest = is_root and len(child.samples) >= (1.0 - options.large) * len(sequence)
-            yield from _shown(child, sequence, options, is_root=is_rest)
+            # A part that is nearly the whole run is not a stage of it. Imports are a set-up, whatever time they take.
+            imported = int(is_import.sum() - is_import[child.samples].sum())
+            is_rest = is_root and len(child.samples) >= (1.0 - options.large) * (len(sequence) - imported)
+            yield from _shown(child, sequence, options, is_import, is_root=is_rest)
     else:
         yield node
 

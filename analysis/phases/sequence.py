@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile, positions
 from incprof.model.calltree import CallTree, outermost
-from incprof.model.names import is_entry
+from incprof.model.names import is_entry, is_python_entry, is_python_import
 from incprof.model.profile import BROKEN
 from incprof.model.time_use import tree_ticks, working
 
@@ -47,6 +47,7 @@ class Sequence:
             thread waits below it.
         period_s: from one entry to the next where the program is busy, seconds.
         begins: entry functions of the program.
+        imports: functions of Python that import modules.
         blur: number of samples within which the order is unknown: those of an interval where samples have no times.
     """
 
@@ -55,6 +56,7 @@ class Sequence:
     frame: IntArray
     period_s: float
     begins: frozenset[int] = frozenset()
+    imports: frozenset[int] = frozenset()
     blur: int = 0
 
     def __len__(self) -> int:
@@ -73,6 +75,12 @@ class Sequence:
         last = np.maximum(present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1), 0)
         waits = self.frame[:, -1] == WAITING
         out: IntArray = np.where(waits, WAITING, self.frame[np.arange(len(self.frame)), last])
+        return out
+
+    @property
+    def is_import(self) -> BoolArray:
+        """Mark the samples that import modules of Python, (s,)."""
+        out: BoolArray = np.isin(self.frame, sorted(self.imports)).any(axis=1)[self.path]
         return out
 
     def select(self, samples: IntArray) -> Sequence:
@@ -225,11 +233,13 @@ def _with_waiting(
     since = np.append(profile.start_s[:1], ticks.time_s)
     when[~works] = np.repeat(since, more) + (positions(more) + 1) * each_s
     which[~works] = np.repeat(below, more[more > 0])
-    begins = frozenset(at for at, function in enumerate(profile.functions) if is_entry(function.name))
+    names = [function.name for function in profile.functions]
+    begins = frozenset(at for at, name in enumerate(names) if is_entry(name) or is_python_entry(name))
+    imports = frozenset(at for at, name in enumerate(names) if is_python_import(name))
     # Without times, samples of an interval may be in any order.
     blur = 0 if frames is not _flat and profile.metadata.ordered else round(profile.metadata.interval_s / period_s)
     late = max(len(ticks.kept), 1) / max(int(ticks.kept.sum()), 1)
-    sequence = Sequence(when, which, frame, period_s * late, begins, blur)
+    sequence = Sequence(when, which, frame, period_s * late, begins, imports, blur)
     sequence = sequence.select(np.delete(np.arange(size), place[~ticks.kept]))
     return sequence if len(sequence) <= 2 * MOST else _thinned(sequence)
 

@@ -88,6 +88,11 @@ class _Paths:
         """Return the frame of each path at a depth, (u,): a function, SELF or WAITING."""
         return self._sequence.at_depth(self.used, depth)
 
+    def common(self, depth: int) -> int:
+        """Return the frame of most samples at a depth."""
+        share = self.shares(depth)
+        return max(share, key=lambda frame: (share[frame], -frame))
+
     def shares(self, depth: int) -> dict[int, float]:
         """Return the share of the samples by frame at a depth."""
         values, place = np.unique(self.at(depth), return_inverse=True)
@@ -134,7 +139,7 @@ def _split(
     names, category = np.unique(paths.at(depth), return_inverse=True)
     waits = names == WAITING
     outside = waits[category][paths.of_sample]
-    is_driven = bool(depth) and int(paths.at(depth - 1)[0]) not in sequence.begins
+    is_driven = bool(depth) and paths.common(depth - 1) not in sequence.begins
 
     def is_one(group: Group) -> bool:
         members = _members(samples, group)

@@ -109,6 +109,17 @@ def is_entry(symbol: str) -> bool:
     return without_marks(symbol) in ENTRIES and region_of(symbol) is None
 
 
+def is_python_entry(name: str) -> bool:
+    """Return whether this is what a script of Python begins with: its own statements, or its function `main`."""
+    file, _, function = name.rpartition(":")
+    return bool(file) and (function == "<module>" or (function == "main" and file.endswith(".py")))
+
+
+def is_python_import(name: str) -> bool:
+    """Return whether this function of Python imports modules."""
+    return name.startswith("importlib:")
+
+
 def starts_python_thread(name: str) -> bool:
     """Return whether threads of Python begin in this function of threading.py."""
     return name in PYTHON_STARTS

@@ -331,6 +331,22 @@ def test_a_short_set_up_does_not_merge_what_comes_after_it(tmp_path):
     assert len(parts_of(sequence_of(later)).nodes) == 3
 
 
+def test_imports_are_a_set_up_whatever_time_they_take(tmp_path):
+    """Cold files make them several times as long: the stages that follow are the same."""
+    run = "run.py:<module>"
+    stages = [(f"{run};run.py:main;{name};work", 9) for name in ("read", "clean", "fit", "save", "plot", "send")]
+    for intervals in (2, 40):
+        profile = a_run(tmp_path / str(intervals), [(f"{run};importlib:_find_and_load;exec", intervals), *stages])
+        assert len(parts_of(sequence_of(profile)).nodes) == 1 + len(stages)
+
+
+def test_what_alternates_in_the_first_function_of_a_script_is_phases(tmp_path):
+    """The few samples of imports have paths of their own, which come first in the tree."""
+    step, test = ("run.py:<module>;run.py:main;step", 15), ("run.py:<module>;run.py:main;test", 6)
+    profile = a_run(tmp_path, [("run.py:<module>;importlib:_find_and_load", 1), *[step, test] * 4])
+    assert len(parts_of(sequence_of(profile)).nodes) == 3
+
+
 def test_a_stage_of_one_large_part_is_shown_as_its_parts_if_this_one_is(tmp_path):
     """An interpreter runs statements: assignments, with 80 % of them, and others with less than a tenth of the run."""
     stages = [("init", 15), ("run;assign;multiply", 30), ("run;assign;load", 31), ("run;save", 9), ("quit", 15)]

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.model.names import begins_inside, is_entry, parse, region_of, without_marks
+from incprof.model.names import (
+    begins_inside,
+    is_entry,
+    is_python_entry,
+    is_python_import,
+    parse,
+    region_of,
+    without_marks,
+)
 
 # What a name is in the source: with what encloses it, and alone where that is no more than its last part.
 WRITTEN = {
@@ -79,6 +87,13 @@ def test_names_of_go_end_the_path_of_their_package():
     assert parse("slices.Sort[go.shape.[]example.org/a.T]").parts == ("slices.Sort[go.shape.[]example.org/a.T]",)
     assert is_entry("main.main")
     assert not is_entry("main.work")
+
+
+def test_a_script_of_python_begins_with_its_statements_and_its_main():
+    assert all(map(is_python_entry, ("run.py:<module>", "<string>:<module>", "pkg/cli.py:main")))
+    assert not any(map(is_python_entry, ("main", "run.py:Solver.main", "run.py:work", "[a]:main")))
+    assert is_python_import("importlib:_find_and_load")
+    assert not is_python_import("importlib/metadata/__init__.py:version")
 
 
 def test_words_that_a_person_chose_stay_together():
