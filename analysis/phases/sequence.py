@@ -95,7 +95,7 @@ class _Ticks:
     Attributes:
         time_s: (s,) seconds.
         node: (s,) node of the call tree, or the function.
-        cut: (s,) whether the outer frames of the path are unknown.
+        cut: (s,) whether the outer frames of the path are unknown, or those of another thread.
         kept: (s,) whether the tick is an observation of its own, not a copy of a late one.
     """
 
@@ -132,7 +132,9 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     node = chains.of_node[samples.node]
     use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
     use = use[np.argsort(samples.time_s[use], kind="stable")]
-    use = use[_leading(samples.thread[use]) | _in_spans(waits, samples.time_s[use])]
+    leads = _leading(samples.thread[use])
+    selected = leads | _in_spans(waits, samples.time_s[use])
+    leads, use = leads[selected], use[selected]
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
     lag = many.repeat(many) - 1 - positions(many)
@@ -144,7 +146,8 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     time_s = np.where(is_late, np.maximum(time_s - lag / (rate * scale), profile.start_s[0]), evenly)
     order = np.argsort(time_s, kind="stable")
     kept = np.where(is_late, lag == 0, lag % LATE == LATE // 2) | (not profile.metadata.ordered)
-    cut = _outer_unknown(profile)[samples.node[use]].repeat(many)
+    # What another thread does while the leading one waits is below the functions in which that one waits.
+    cut = (_outer_unknown(profile)[samples.node[use]] | ~leads).repeat(many)
     return _Ticks(time_s[order], node[use].repeat(many)[order], cut[order], kept[order])
 
 
@@ -245,7 +248,7 @@ def _with_waiting(
 
 
 def _completed(frame: IntArray, path: IntArray, cut: BoolArray) -> tuple[IntArray, IntArray]:
-    """Add paths for samples whose outer frames are unknown, and return the path of each sample, (s,).
+    """Add paths for samples whose outer frames are missing or another thread's; return the path of each sample, (s,).
 
     Such a path continues the frames that the nearest complete paths before and after it share (at either end of the
     run, those that all complete paths share). Of these, those from its own outermost function on are left out: it

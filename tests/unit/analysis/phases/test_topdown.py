@@ -275,6 +275,17 @@ def test_where_the_first_thread_waits_for_another_the_other_has_the_phases(tmp_p
     assert all(np.isclose(cuts, border, atol=0.02).any() for border in (30.0, 50.0, 70.0))
 
 
+def test_another_thread_is_below_what_the_first_one_waits_in(tmp_path):
+    """The stages around a pool's are parts of one function, however long the pool works."""
+    stages = [("main;load", ""), *[(f"main;run;{name};work", "") for name in "abc"], ("", "worker;build")]
+    seconds = [stage for stage in (*stages, ("main;run;d;work", "")) for _ in range(10)]
+    profile = a_run_of_two_threads(tmp_path, seconds)
+    sequence, parts = sequence_and_parts(profile)
+    paths = [names(profile, row[row >= 0]) for row in sequence.frame]
+    assert ["main", "run", "worker", "build"] in paths
+    assert len(parts.nodes) == 6
+
+
 def test_what_another_thread_does_while_the_first_works_is_no_phase(tmp_path):
     seconds = [("main;read", "")] * 30 + [("main;solve", "begin;log" if at % 30 < 3 else "") for at in range(90)]
     assert shown(a_run_of_two_threads(tmp_path, seconds)) == ["read", "solve"]
