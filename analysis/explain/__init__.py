@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.explain.site_reasons import SiteEvidence, explain_sites
+from incprof.analysis.explain.site_reasons import RefusedSite, SiteEvidence, explain_sites
 from incprof.analysis.features import Features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.clustering import KScore
@@ -184,11 +184,13 @@ class Explanation:
         run: why the run has these phases.
         phases: what each phase is like.
         sites: of each phase, why it has these sites.
+        refused: of each phase, the largest function outside of its sites that is not one itself; None: none is large.
     """
 
     run: RunEvidence
     phases: tuple[PhaseEvidence, ...]
     sites: tuple[tuple[SiteEvidence, ...], ...]
+    refused: tuple[RefusedSite | None, ...]
 
 
 def explain(chooser: SiteChooser, result: PhaseResult) -> Explanation:
@@ -197,4 +199,4 @@ def explain(chooser: SiteChooser, result: PhaseResult) -> Explanation:
     if result.method == "paper":  # seconds become shares of an interval; all else is the same at any scale
         features = replace(features, x=features.x / profile.metadata.interval_s)
     phases = explain_phases(profile, features, result)
-    return Explanation(explain_run(features, result), phases, explain_sites(chooser, result))
+    return Explanation(explain_run(features, result), phases, *explain_sites(chooser, result))

@@ -14,15 +14,20 @@ from incprof.analysis.sites import SiteChooser, at_least, longest_s
 from incprof.analysis.sites.site_cover import Choice, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import FloatArray, IntArray
+from incprof.model.calltree import at_or_below, inclusive
 
 
-def explain_sites(chooser: SiteChooser, result: PhaseResult) -> tuple[tuple[SiteEvidence, ...], ...]:
-    """Explain why each site of each phase was chosen, in the order of `result.phases`."""
+def explain_sites(
+    chooser: SiteChooser, result: PhaseResult
+) -> tuple[tuple[tuple[SiteEvidence, ...], ...], tuple[RefusedSite | None, ...]]:
+    """Explain why each site of each phase was chosen, and its largest other function not, in the order of phases."""
     if chooser.times is None:
         by_self_time = SelfTimeExplainer(chooser, result)
-        return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
+        sites = tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
+        return sites, tuple(None for _ in result.phases)
     explainer = _Explainer(chooser, chooser.times, result)
-    return tuple(tuple(explainer.site(phase, site) for site in phase.sites) for phase in result.phases)
+    sites = tuple(tuple(explainer.site(phase, site) for site in phase.sites) for phase in result.phases)
+    return sites, tuple(explainer.refused(phase) for phase in result.phases)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,24 @@ class _Explainer:
             callee=self._callee(choice),
             runner_up=self._runner_up(phase, site),
         )
+
+    def refused(self, phase: Phase) -> RefusedSite | None:
+        """Return the function with most time outside of a phase's sites, if its calls are, or may be, too short."""
+        times, limit, parent = self._times, self._shares.limit, self._times.chains.parent
+        ticks, share = self._shares.inclusive[phase.id], self._shares.share[phase.id]
+        at_site = np.zeros(len(parent), dtype=np.bool_)
+        at_site[[chain for site in self._sites[phase.id] for chain in site.chains]] = True
+        at_site |= np.isin(times.chains.function, [site.index for site in phase.sites])
+        calls_site = inclusive(parent, at_site.astype(np.int64)) > 0
+        is_candidate = times.own & limit.short & ~limit.long & ~at_or_below(parent, at_site) & ~calls_site
+        is_outermost = is_candidate & ~at_or_below(parent, is_candidate)[parent]
+        function = _heaviest(times.chains.function[is_outermost], ticks[is_outermost])
+        chains = np.flatnonzero(is_outermost & (times.chains.function == function))
+        part = float(share[chains].sum())
+        if function is None or at_least(part, float(ticks[0])) < self._options.least:
+            return None
+        call_s = None if times.unsure[chains].any() else _mean_s(times, chains)
+        return RefusedSite(self._chooser.profile.functions[function].name, part, call_s)
 
     def _chosen_site(self, phase: Phase, site: Site) -> _ChosenSite:
         """Find a site among those that are chosen again; one that is missing there replaced another."""
@@ -292,6 +315,21 @@ class RunnerUp:
     function: str
     kind: str
     share: float
+
+
+@dataclass(frozen=True)
+class RefusedSite:
+    """A function that is no site because of its calls.
+
+    Attributes:
+        function: its name.
+        share: inclusive share of the phase's time.
+        call_s: mean duration of a call, seconds, too short for a beat; None if that is unknown.
+    """
+
+    function: str
+    share: float
+    call_s: float | None
 
 
 @dataclass(frozen=True)

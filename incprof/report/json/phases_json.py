@@ -20,7 +20,7 @@ from incprof.report.render.json import fields, json_section, nano, rounded, run_
 from incprof.report.words.display_names import names_of
 from incprof.report.words.formatting import calls_json
 from incprof.report.words.phase_words import caveat_lines, functions_in_evidence, phase_lines, run_lines
-from incprof.report.words.site_evidence import no_site, site_lines
+from incprof.report.words.site_evidence import no_site, refused_line, site_lines
 
 SCHEMA = "incprof.phases/1"
 # Of a site.
@@ -256,7 +256,7 @@ def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
     """Return the numbers, and under `text` the sentences of the text output."""
     names = names_of(result, functions_in_evidence(why))
     phases = []
-    for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
+    for phase, evidence, sites, refused in zip(result.phases, why.phases, why.sites, why.refused, strict=True):
         explained_sites = [
             {**_rounded(asdict(site)), "text": site_lines(site, result.options.sites, names)} for site in sites
         ]
@@ -265,6 +265,7 @@ def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
                 **_rounded(asdict(evidence)),
                 "text": phase_lines(result, phase, evidence, names),
                 "sites": explained_sites,
+                "refused": refused and {**_rounded(asdict(refused)), "text": refused_line(refused, names)},
             }
         )
     run = {**_rounded(asdict(why.run)), "text": run_lines(result, why.run, names)}

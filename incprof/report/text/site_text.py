@@ -14,7 +14,7 @@ from incprof.report.words.display_names import Names, names_of
 from incprof.report.words.formatting import count, folded, rate
 from incprof.report.words.phase_words import CHANGE_ROOM, functions_in_evidence, phase_lines, run_lines, stage_lines
 from incprof.report.words.ranks import found_in
-from incprof.report.words.site_evidence import no_site, site_lines
+from incprof.report.words.site_evidence import no_site, refused_line, site_lines
 from incprof.safe.printable import printable
 
 BASES = {
@@ -116,13 +116,15 @@ def write_explanation(
     if result.stages is not None:
         out.write("\nParts of the run\n")
         out.writelines(f"  {line}\n" for line in stage_lines(result.stages, names))
-    for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
+    for phase, evidence, sites, refused in zip(result.phases, why.phases, why.sites, why.refused, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:
             _write(out, "  No site", [no_site(phase, names)], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{names(site.function, CHANGE_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites, names), width, indent="    ")
+        if refused is not None:
+            _write(out, "  No site", [refused_line(refused, names)], width, indent="    ")
     _write(out, "Thresholds (--set NAME=VALUE changes one)", _thresholds(result.options), width)
 
 

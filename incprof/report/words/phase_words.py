@@ -53,7 +53,7 @@ def functions_in_evidence(why: Explanation) -> list[str]:
     functions = [difference.function for phase in why.phases for difference in phase.differences]
     for site in (site for sites in why.sites for site in sites):
         functions += [one.function for one in (site.caller, site.callee, site.runner_up) if one is not None]
-    return functions
+    return [*functions, *(refused.function for refused in why.refused if refused is not None)]
 
 
 def level_lines(result: PhaseResult, names: Names) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incprof.analysis.explain.site_reasons import CalleeEvidence, CallerEvidence, SiteEvidence
+from incprof.analysis.explain.site_reasons import CalleeEvidence, CallerEvidence, RefusedSite, SiteEvidence
 from incprof.analysis.phase_result import Phase, Step
 from incprof.analysis.thresholds import SiteOptions
 from incprof.model import IntArray
@@ -27,6 +27,14 @@ def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[st
     """Return the reasons for a site, a sentence each. options: the thresholds of the choice."""
     lines = [_coverage(why), *ORIGINS[why.origin], *_caller(why, names), *_callee(why, options, names)]
     return [*lines, _kind(why), _runner_up(why, names)]
+
+
+def refused_line(refused: RefusedSite, names: Names) -> str:
+    """Return why a function with much of a phase's time is not one of its sites."""
+    held = f"{names(refused.function, NAME_ROOM)} holds {percent(refused.share)} of the phase"
+    if refused.call_s is None:
+        return f"{held}, but its calls are not counted, and may be too short for a beat (-pg counts them)"
+    return f"{held}, but calls of {seconds(refused.call_s)} are too short for a beat"
 
 
 def no_site(phase: Phase, names: Names = SHORT) -> str:

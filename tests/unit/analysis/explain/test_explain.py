@@ -8,9 +8,12 @@ import pytest
 
 from incprof.analysis.answer import find_phases, site_chooser
 from incprof.analysis.explain import explain
+from incprof.analysis.explain.site_reasons import RefusedSite
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
 from incprof.report.text.site_text import write_explanation
+from incprof.report.words.display_names import SHORT
+from incprof.report.words.site_evidence import refused_line
 from tests.unit.profiles import noisy, rows
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -58,6 +61,25 @@ def test_sites_explain_the_rejection_of_callers_and_callees(run):
     assert "Site solve (loop)" in solve
     assert "calls of 702 ns are too short for a beat" in " ".join(solve.split())
     assert "loop: one call, 12 s a call, longer than 240 ms" in solve
+
+
+def test_a_large_function_that_is_no_site_is_explained(tmp_path):
+    """Nothing was reported about it."""
+    writer = StreamWriter(["main", "big", "tiny"])
+    for _ in range(12):
+        samples = [Sample("main;big", weight=60), Sample("main;tiny", weight=40)]
+        writer.interval(samples, arcs={("main", "big"): 30, ("main", "tiny"): 10**7})
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    text = told(profile)
+    assert "Site big (body)" in text
+    assert "No site\n    tiny holds 40 % of the phase, but calls of 40 ns are too short for a beat" in text
+    refused = explained(profile, find_phases(profile)).refused
+    assert [each and each.function for each in refused] == ["tiny"]
+    unknown = refused_line(RefusedSite("tiny", 0.4, None), SHORT)
+    assert unknown == (
+        "tiny holds 40 % of the phase, but its calls are not counted, and may be too short for a beat (-pg counts them)"
+    )
 
 
 def test_the_explanation_gives_the_choice_of_k_and_its_alternatives(run):
