@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +45,10 @@ def find_traces(directory: str) -> list[str]:
         raise NoDataError(f"{root}: {what}")
     matches = [(match, str(entry)) for entry in root.iterdir() if (match := TRACE.fullmatch(entry.name))]
     if not matches:
-        raise NoDataError(f"{root}: no MPI trace in it: record one with incprof trace -o {root} -- PROGRAM")
+        # The directory of a recording that began before the launcher is another launch's.
+        beside = [path.parent for path in root.parent.glob(f"{escape(root.absolute().name)}.[0-9]*/rank-*.mpi")]
+        other = f"{max(beside)} has one" if beside else f"record one with incprof trace -o {root} -- PROGRAM"
+        raise NoDataError(f"{root}: no MPI trace in it: {other}")
     return [path for _, path in sorted(matches, key=lambda each: [int(part or 0) for part in each[0].groups()])]
 
 

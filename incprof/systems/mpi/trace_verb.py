@@ -4,7 +4,7 @@
     incprof trace --show run
 
 incprof replaces itself by the program: its exit status, output and signals are the program's own. The program needs no
--pg; with a profile of the same run, put incprof record before it. `incprof help trace` has the rest.
+-pg; with a profile of the same run, put incprof record behind it. `incprof help trace` has the rest.
 """
 
 from __future__ import annotations

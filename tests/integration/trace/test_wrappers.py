@@ -114,12 +114,16 @@ def test_sessions_are_reported_as_untraced(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_beside_a_trace_attributes_the_wrappers_to_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    words = mpi.launch(
-        1, *INCPROF, "record", "-i", "0.1", "-o", "run", "--", *INCPROF, "trace", "--", mpi.build("spins.c")
-    )
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_recording_beside_a_trace_attributes_the_wrappers_to_mpi(mpi: Mpi, tmp_path: Path, is_inside: bool) -> None:
+    """Behind incprof trace, the recording has the program only."""
+    record = [*INCPROF, "record", "-i", "0.1", "-o", "run", "--"]
+    trace = [*INCPROF, "trace", "--"]
+    words = mpi.launch(1, *(trace + record if is_inside else record + trace), mpi.build("spins.c"))
     outcome = run(words, tmp_path)
     assert outcome.returncode == 0, outcome
+    assert len(list((tmp_path / "run").glob("*.gmon"))) == (1 if is_inside else 2)
+    assert (tmp_path / "run" / "rank-00000.mpi").is_file()
     profile = read_profile(open_run(str(tmp_path / "run")), libs="named")
     assert not [f.name for f in profile.functions if "wrapper" in f.name or "incprof" in f.module]
     own = dict(zip((f.name for f in profile.functions), profile.self_s.sum(axis=0).tolist(), strict=True))

@@ -243,6 +243,17 @@ def test_the_traces_of_a_run_by_rank(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_trace_beside_the_directory_is_named(tmp_path: Path) -> None:
+    """That of a recording that began before the launcher."""
+    recording = tmp_path / "run"
+    recording.mkdir()
+    with pytest.raises(NoDataError, match="record one with incprof trace"):
+        find_traces(str(recording))
+    write_run(tmp_path / "run.1")
+    with pytest.raises(NoDataError, match=r"no MPI trace in it: .*run\.1 has one"):
+        find_traces(str(recording))
+
+
 def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run")
     assert main(["trace", "--show", str(run)]) == 0
