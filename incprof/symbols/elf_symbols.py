@@ -196,13 +196,15 @@ def _digest(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolTable:
     return table_of(address[order], size[order], limit[order], *names, fortran=fortran)
 
 
-def _preference(symbol: tuple[int, ...], strings: bytes) -> tuple[bool, int, int, int, bytes]:
+def _preference(symbol: tuple[int, ...], strings: bytes) -> tuple[bool, bool, int, bool, int, bytes]:
     """Sort key of a symbol among those at the same address; the smallest one names the function."""
     offset, info, _, _, _, size = symbol
     name = _string(strings, offset)
-    binding = {GLOBAL: 0, GNU_UNIQUE: 0, WEAK: 1}.get(info >> 4, 2)
+    binding = info >> 4
+    is_local, is_weak = binding not in (GLOBAL, GNU_UNIQUE, WEAK), binding == WEAK
+    # Public names in glibc are weak: poll, of the global __poll.
     underscores = len(name) - len(name.lstrip(b"_"))
-    return (not size, binding, underscores, len(name), name)
+    return (not size, is_local, underscores, is_weak, len(name), name)
 
 
 def _places(

@@ -53,6 +53,7 @@ def test_unsized_functions_reach_to_the_next_symbol_or_the_end_of_the_section(tm
     [
         ([Symbol("z_local", 0x1000, 8, LOCAL), Symbol("weak", 0x1000, 8, WEAK), Symbol("globl", 0x1000, 8)], "globl"),
         ([Symbol("__write", 0x1000, 8), Symbol("_write", 0x1000, 8), Symbol("write", 0x1000, 8)], "write"),
+        ([Symbol("__poll", 0x1000, 8), Symbol("poll", 0x1000, 8, WEAK)], "poll"),
         ([Symbol("longer", 0x1000, 8), Symbol("short", 0x1000, 8)], "short"),
         ([Symbol("b", 0x1000, 8), Symbol("a", 0x1000, 8)], "a"),
         ([Symbol("sized", 0x1000, 8, LOCAL), Symbol("bare", 0x1000, 0, GLOBAL)], "sized"),
