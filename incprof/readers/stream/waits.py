@@ -131,6 +131,8 @@ def _sites(values: npt.NDArray[np.uint64], count: int) -> tuple[list[tuple[int, 
 BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
 # Functions of Python's interpreter.
 INTERPRETER = re.compile(r"_?Py[A-Z_]|\w+_vectorcall|(cfunction|method|type)_call|slot_")
+# Symbols of one function of MPI: its profiling name, and the tracer's function for it.
+MPI_NAME = re.compile(r"P?(MPI_\w+?)(?:_wrapper)?")
 # Code without a symbol.
 NAMELESS = re.compile(r"^\[|\+0x[0-9a-f]+$")
 
@@ -143,6 +145,12 @@ def called_of(names: Sequence[str]) -> str:
     plain = [name.split("@", 1)[0] for name in names]
     named = [name for name in reversed(plain) if name not in BEGINS and not NAMELESS.search(name)]
     return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
+
+
+def as_called(name: str) -> str:
+    """Return the name by which programs call a function of MPI; any other name unchanged."""
+    mpi = MPI_NAME.fullmatch(name)
+    return mpi[1] if mpi else name
 
 
 # Waits as samples.

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from incprof.model import BROKEN, FloatArray, IntArray
-from incprof.readers.stream.waits import called_of
+from incprof.readers.stream.waits import as_called, called_of
 from incprof.systems.waiting.read import BRIEF, Site, Waits
 
 Cause = Literal[
@@ -261,7 +261,9 @@ def kinds_of(waits: Waits) -> Kinds:
         is_observed = not waits.refused or call >= 0 or site >= 0
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
         nodes.append(place.node if place else 0)
-        called.append(called_of([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
+        called.append(
+            as_called(called_of([waits.paths.functions[frame].name for frame in place.frames])) if place else ""
+        )
     number = where.ravel()
     samples = waits.samples[blocked].astype(np.float64)
     ended = np.bincount(number, weights=samples * (waits.state[blocked] == BRIEF), minlength=len(rows))

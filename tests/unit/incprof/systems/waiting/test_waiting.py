@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
-from incprof.readers.stream.waits import called_of, decode
+from incprof.readers.stream.waits import as_called, called_of, decode
 from incprof.systems.waiting.analyse import (
     CauseWaits,
     Holder,
@@ -179,6 +179,14 @@ def test_causes(names: list[str], modules: list[str], call: str | None, kind: in
 )  # fmt: skip
 def test_the_function_called_is_not_one_by_which_an_interpreter_calls(names: list[str], called: str) -> None:
     assert called_of(names) == called
+
+
+def test_functions_of_mpi_have_the_names_by_which_programs_call_them() -> None:
+    """Symbols are those of the profiling interface, or of the tracer's functions."""
+    names = ("PMPI_Init_thread", "MPI_Init_thread_wrapper", "PMPI_Recv_wrapper", "MPI_Send", "mpi_send_", "PMPIX", "f")
+    assert [as_called(name) for name in names] == [
+        "MPI_Init_thread", "MPI_Init_thread", "MPI_Recv", "MPI_Send", "mpi_send_", "PMPIX", "f",
+    ]  # fmt: skip
 
 
 def test_without_permission_no_cause_is_guessed() -> None:
