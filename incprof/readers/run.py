@@ -407,6 +407,10 @@ def _moment_s(recorded_ns: object) -> float:
     return recorded_ns * 1e-9 if isinstance(recorded_ns, int) and 0 <= recorded_ns < MAX_NS else 0.0
 
 
+# Part of a process's CPU time that is spread over its life: of programs that use none, one that exists is shown.
+SHOWS_LIFE = 1e-9
+
+
 def used_over_time(run: Run, parts: int) -> FloatArray:
     """Return the CPU time that each program of a job had used at the edges of equal parts of the job's time.
 
@@ -437,9 +441,11 @@ def _use_in_intervals(process: Process, start_s: float, end_s: float) -> tuple[F
     if not whole:
         return evenly
     cumulative = np.cumsum(counters[:, 2]) / whole
-    # Between intervals, the program was stopped.
-    times = start_s + 1e-9 * np.ravel(counters[:, :2])
-    return times, np.ravel(np.column_stack((np.append(0.0, cumulative[:-1]), cumulative)))
+    # Between intervals, the program was stopped, or nothing was recorded of it.
+    times = np.concatenate([[start_s], start_s + 1e-9 * np.ravel(counters[:, :2]), [end_s]])
+    cumulative = np.ravel(np.column_stack((np.append(0.0, cumulative[:-1]), cumulative)))
+    used = np.concatenate([[0.0], cumulative, [1.0]])
+    return times, used + SHOWS_LIFE * ((times - start_s) / (end_s - start_s) - used)
 
 
 def _at_end(source: Source) -> tuple[int, int] | None:

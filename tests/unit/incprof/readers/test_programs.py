@@ -101,6 +101,19 @@ def test_of_many_short_processes_the_answer_names_the_program_with_a_longer_one(
     assert "--program" not in capsys.readouterr().err
 
 
+def test_a_program_that_uses_no_processor_is_shown_as_waiting(tmp_path):
+    write(tmp_path, "gzip", 1, 1.0)
+    writer = StreamWriter(["main"], app="server", pid=2, ranks=1, start_mono_ns=0, launch="process 2@1")
+    for used_s in (0.0, 0.0, 0.5, 0.0):
+        writer.interval([Sample("main")], counters={2: round(used_s * 1e9)})
+    writer.end()
+    writer.save(tmp_path, "rank-00000.2.gmon")
+    run = open_run(tmp_path)
+    with StringIO() as out:
+        write_programs(console_for(out, width=40, colour=False, terminal=False), run, used_over_time(run, 40))
+        assert out.getvalue().splitlines()[4] == 10 * "A" + 10 * "b" + 10 * "B" + 10 * "b"
+
+
 def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):
     write(tmp_path, "pool", 10, 0.01, length_s=9)
     for pid in (13, 11, 12):
