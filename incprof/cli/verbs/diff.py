@@ -98,10 +98,12 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     STDERR.warn(sides.warnings)
     write(sides, args)
-    from incprof.report.words.diff_words import broken_line, undecided_lines, unsure_lines
+    from incprof.report.words.diff_words import broken_line, run_gate_lines, undecided_lines, unsure_lines
 
     sys.stdout.flush()
     STDERR.warn([*unsure_lines(sides.unsure), *undecided_lines(sides.undecided)])
+    decided = (condition for condition, _ in (*sides.failed, *sides.unsure, *sides.undecided))
+    STDERR.warn(run_gate_lines(sides.comparison.run, conditions, decided))
     check_gate([broken_line(condition, row) for condition, row in sides.failed])
     if sides.undecided:
         return NoDataError.exit_code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from incprof.analysis.compare import Condition
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
@@ -340,6 +340,27 @@ def undecided_lines(undecided: Sequence[tuple[Condition, Row]]) -> list[str]:
         f"inconclusive {text!r}: {named(row)} {change(row)}, but one run of each does not show how much runs of one "
         "build differ: give several of each side, or --noise PCT"
         for text, row in rows.items()
+    ]
+
+
+def run_gate_lines(run: Row, conditions: Sequence[Condition], decided: Iterable[Condition]) -> list[str]:
+    """Return the gates on all phases that hold although the whole run is certainly slower by more, a line each.
+
+    decided: the conditions that fail, or that the other lines are about.
+    """
+    if run.verdict != "slower" or run.ci is None or any(condition.metric == "run" for condition in conditions):
+        return []
+    others = {condition.text for condition in decided}
+    of_phases = [
+        condition
+        for condition in conditions
+        if condition.metric == "phase" and condition.selector is None and condition.more and condition.relative
+    ]
+    return [
+        f"{printable(each.text.strip())!r} does not fail: no phase is certainly slower by more, but the whole run is, "
+        f"{change(run)}: --fail-on 'run>{each.limit:g}%'"
+        for each in of_phases
+        if each.text not in others and run.ci.low > 1 + each.limit / 100
     ]
 
 

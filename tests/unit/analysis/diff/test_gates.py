@@ -4,6 +4,7 @@ from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff import broken, parse
 from incprof.analysis.diff.diff_result import Comparison, Figure, PhaseRow, Row
 from incprof.errors import UsageError
+from incprof.report.words.diff_words import run_gate_lines
 
 
 def figure(seconds, share=0.5, calls=None):
@@ -99,3 +100,17 @@ def test_a_name_that_neither_run_has_is_an_error():
     for text in ("nothing:phase>5%", "nothing:calls>5%", "nothing:share>5"):
         with pytest.raises(UsageError, match=r"neither run has a (phase|function) 'nothing'"):
             failing(text, SLOW)
+
+
+def test_a_gate_on_phases_that_holds_while_the_run_is_slower_is_told():
+    """It passed without a word: the time was in phases that are inconclusive."""
+    slower = a_row("run", "whole run", 10.0, 18.0, "slower")
+    phases, run = parse("phase>10%"), parse("run>10%")
+    assert run_gate_lines(slower, [phases], []) == [
+        "'phase>10%' does not fail: no phase is certainly slower by more, but the whole run is, +80.0 %: "
+        "--fail-on 'run>10%'"
+    ]
+    assert run_gate_lines(slower, [phases], [phases]) == []
+    assert run_gate_lines(slower, [phases, run], []) == []
+    assert run_gate_lines(slower, [parse("phase>80%"), parse("solve:phase>10%"), parse("phase>1s")], []) == []
+    assert run_gate_lines(a_row("run", "whole run", 10.0, 18.0, "same"), [phases], []) == []
