@@ -80,7 +80,8 @@ class Sequence:
     @property
     def is_import(self) -> BoolArray:
         """Mark the samples that import modules of Python, (s,)."""
-        out: BoolArray = np.isin(self.frame, sorted(self.imports)).any(axis=1)[self.path]
+        imports = np.isin(self.frame, sorted(self.imports))
+        out: BoolArray = np.any(imports, axis=1, keepdims=True)[self.path, 0]
         return out
 
     def select(self, samples: IntArray) -> Sequence:
