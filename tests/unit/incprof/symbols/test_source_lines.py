@@ -8,7 +8,7 @@ import pytest
 
 from incprof.readers.run import open_run, read_profile
 from incprof.symbols import addr2line
-from incprof.symbols.source_lines import line_weights, lines_of, locate
+from incprof.symbols.source_lines import VERSION, line_weights, lines_of, locate
 from tests.unit.built import built
 from tests.unit.streamwriter import LIBRARY, Sample, StreamWriter, module
 
@@ -78,7 +78,7 @@ def test_damaged_answers_are_computed_again(run, program, damage, tmp_path):
     (store,) = (tmp_path / "run" / "symbols").glob("*.json")
     store.write_text(damage)
     assert locate(run, profile, profile.functions) == first
-    assert json.loads(store.read_text())["version"] == 3
+    assert json.loads(store.read_text())["version"] == VERSION
 
 
 def test_seconds_by_line(run, program):
