@@ -59,7 +59,11 @@ def agree_line(result: RanksResult) -> str:
     if not others:
         return f"all {total} ranks go through the phases together"
     if total - len(others) < 2:
-        return f"the {total} ranks go through the phases at different times"
+        known = [value for value in result.agreement if value is not None] or [0.0]
+        return (
+            f"the {total} ranks go through the phases at times that differ: they agree by {min(known):.2f} to "
+            f"{max(known):.2f} (1: the same times)"
+        )
     return f"{total - len(others)} of {total} ranks go through the phases together (not {ranges(others)})"
 
 

@@ -145,7 +145,7 @@ def test_a_rank_of_too_few_samples_is_not_shown_in_phases_that_it_mixes(tmp_path
     assert study.rank == study.profile.metadata.rank == 1
     assert "rank 0 does not go through these phases for 100 % of its time" in phases(capsys, tmp_path)[1]
     assert phases(capsys, tmp_path, "--rank", 0)[0] == 0
-    assert "ranks: the 2 ranks go through the phases at different times" in phases(capsys, tmp_path)[1]
+    assert "ranks: the 2 ranks go through the phases at times that differ: they agree by" in phases(capsys, tmp_path)[1]
 
 
 def test_text_is_a_screen_however_many_ranks(run, capsys):
@@ -157,7 +157,7 @@ def test_text_is_a_screen_however_many_ranks(run, capsys):
     said = out[out.index("ranks: ") :]
     assert last in said
     assert "outliers: rank 5: master 100 % of its work" in said
-    assert len(said.splitlines()) < 25
+    assert len(said.splitlines()) <= 25
     assert len(phases(capsys, run, "--details", "--per-rank")[1].splitlines()) >= len(out.splitlines()) + 6
     assert "Agrees" in phases(capsys, run, "--per-rank")[1]
 
