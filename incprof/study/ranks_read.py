@@ -144,8 +144,9 @@ def read_rank(job: RankJob) -> RankRead:
     except IncprofError as error:
         return RankRead(job.rank, None, job.as_given(str(error)))
     meta = profile.metadata
-    module = next((module for module in meta.modules if module.app), None)
-    program = (os.path.basename(meta.exe or meta.app), (module.build_id if module else None) or "")
+    # Of an interpreter, the program's own modules are those that the process happened to load.
+    own = [module for module in meta.modules if module.path == meta.exe] or [m for m in meta.modules if m.app]
+    program = (os.path.basename(meta.exe or meta.app), (own[0].build_id if own else None) or "")
     return RankRead(
         rank=job.rank,
         summary=replace(summary, warnings=tuple(map(job.as_given, summary.warnings))),

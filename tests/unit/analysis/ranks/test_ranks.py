@@ -17,7 +17,7 @@ from incprof.study import Study, StudyOptions
 from incprof.study.ranks_read import STORE, Kept, decoded, encoded
 from tests.unit.manyranks import FUNCTIONS, MIXES, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
-from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.streamwriter import Sample, StreamWriter, module
 from tests.unit.verbs import verb
 from tests.variants import mostly_slow
 
@@ -216,6 +216,16 @@ def test_ranks_that_cannot_be_used_are_named_and_the_rest_answers(tmp_path, caps
     assert lines[1] == "rank 6 has no file: recorded elsewhere, or lost"
     assert lines[2].startswith("rank 2: ")
     assert [program["processes"][0]["rank"] for program in found["programs"] if not program["shown"]] == [4]
+
+
+def test_ranks_of_an_interpreter_may_have_loaded_other_modules(tmp_path):
+    """Such as spawned workers of a pool: the first module of the program is another one, the program is the same."""
+    own = StreamWriter(FUNCTIONS).metadata["modules"]
+    python = module(1, "/usr/bin/python3", "ee" * 20, app=False)
+    for rank, build_id in enumerate(["aa" * 20, "aa" * 20, "bb" * 20]):
+        loaded = [{**own[0], "path": f"/lib/{build_id}.so", "build_id": build_id}, python, *own[1:]]
+        write_rank(tmp_path, rank, ranks=3, exe="/usr/bin/python3", modules=loaded)
+    assert Study(tmp_path).ranks.ranks == (0, 1, 2)
 
 
 def test_ranks_that_were_not_to_be_recorded_are_not_missing(tmp_path, capsys):
