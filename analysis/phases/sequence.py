@@ -16,7 +16,7 @@ from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile, posi
 from incprof.model.calltree import CallTree, outermost
 from incprof.model.names import is_entry, is_python_entry, is_python_import
 from incprof.model.profile import BROKEN
-from incprof.model.time_use import tree_ticks, working
+from incprof.model.time_use import in_runtime, tree_ticks, working
 
 # Entries of `Sequence.frame` that are no function: after the last frame of a path, and of a waiting tick.
 SELF, WAITING = -1, -2
@@ -97,13 +97,19 @@ class _Ticks:
         time_s: (s,) seconds.
         node: (s,) node of the call tree, or the function.
         cut: (s,) whether the outer frames of the path are unknown, or those of another thread.
+        spins: (s,) whether the thread waits in the OpenMP run-time for the others of its team.
         kept: (s,) whether the tick is an observation of its own, not a copy of a late one.
     """
 
     time_s: FloatArray
     node: IntArray
     cut: BoolArray
+    spins: BoolArray
     kept: BoolArray
+
+    def select(self, use: BoolArray) -> _Ticks:
+        """Return some ticks, (s,)."""
+        return _Ticks(self.time_s[use], self.node[use], self.cut[use], self.spins[use], self.kept[use])
 
 
 def sequence_of(profile: IntervalProfile, waits: Row[tuple[float, float]] = ()) -> Sequence:
@@ -118,9 +124,10 @@ def sequence_of(profile: IntervalProfile, waits: Row[tuple[float, float]] = ()) 
     chains, _ = profile.tree.without_recursion()
     ticks_by_path = tree_ticks(profile, chains)
     total = float(profile.self_s.sum()) * profile.metadata.rate_hz
+    spinning = float(profile.samples.weight[in_runtime(profile)].sum())
     scale = min(1.0, MOST / max(total, 1.0))
     period_s = 1.0 / (profile.metadata.rate_hz * scale)
-    if not float(ticks_by_path[:, np.flatnonzero(chains.function >= 0)].sum()) > total / 2.0:
+    if not float(ticks_by_path[:, np.flatnonzero(chains.function >= 0)].sum()) > (total - spinning) / 2.0:
         ticks = _spread(profile, csc_array(profile.self_s) * (scale * profile.metadata.rate_hz))
         return _with_waiting(profile, ticks, _flat, period_s)
     ticks = _sampled(profile, chains, scale, waits)
@@ -131,11 +138,13 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     """Return the ticks of samples of work, scaled by `scale`, each with its node. waits: see sequence_of."""
     samples, rate = profile.samples, profile.metadata.rate_hz
     node = chains.of_node[samples.node]
-    use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
+    spins = in_runtime(profile)
+    use = np.flatnonzero((working(profile) | spins) & (samples.weight > 0) & (node > 0))
     use = use[np.argsort(samples.time_s[use], kind="stable")]
     leads = _leading(samples.thread[use])
-    selected = leads | _in_spans(waits, samples.time_s[use])
-    leads, use = leads[selected], use[selected]
+    # Spinning samples, too, have the functions in which the leading thread is.
+    selected = np.where(spins[use], leads & leads.any(), leads | ~leads.any() | _in_spans(waits, samples.time_s[use]))
+    leads, use = (leads | ~leads.any())[selected], use[selected]
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
     lag = many.repeat(many) - 1 - positions(many)
@@ -149,7 +158,7 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     kept = np.where(is_late, lag == 0, lag % LATE == LATE // 2) | (not profile.metadata.ordered)
     # What another thread does while the leading one waits is below the functions in which that one waits.
     cut = (_outer_unknown(profile)[samples.node[use]] | ~leads).repeat(many)
-    return _Ticks(time_s[order], node[use].repeat(many)[order], cut[order], kept[order])
+    return _Ticks(time_s[order], node[use].repeat(many)[order], cut[order], spins[use].repeat(many)[order], kept[order])
 
 
 def _outer_unknown(profile: IntervalProfile) -> BoolArray:
@@ -159,7 +168,7 @@ def _outer_unknown(profile: IntervalProfile) -> BoolArray:
 
 
 def _leading(thread: IntArray) -> BoolArray:
-    """Mark the leading thread's samples, (m,), or all where none leads. thread: (m,), in order of time.
+    """Mark the leading thread's samples, (m,), or none where none leads. thread: (m,), in order of time.
 
     That is the first thread; after its last sample the first of the remaining threads, as in parts of several ranks.
     """
@@ -169,7 +178,7 @@ def _leading(thread: IntArray) -> BoolArray:
         leads[members] = True
         first = int(members[-1]) + 1
     has = leads.sum() >= max(LEADS, OF_SHARE / max(len(np.unique(thread)), 1)) * len(thread)
-    return leads if has else np.ones(len(thread), dtype=bool)
+    return leads if has else np.zeros_like(leads)
 
 
 def _in_spans(spans: Row[tuple[float, float]], time_s: FloatArray) -> BoolArray:
@@ -190,8 +199,8 @@ def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
     length = (profile.end_s - profile.start_s)[row].repeat(many)
     time_s = profile.start_s[row].repeat(many) + part * length
     order = np.argsort(time_s, kind="stable")
-    cut, kept = np.zeros(len(order), dtype=bool), np.ones(len(order), dtype=bool)
-    return _Ticks(time_s[order], node.repeat(many)[order], cut, kept)
+    no = np.zeros(len(order), dtype=bool)
+    return _Ticks(time_s[order], node.repeat(many)[order], cut=no, spins=no, kept=~no)
 
 
 def _flat(functions: IntArray) -> IntArray:
@@ -227,8 +236,11 @@ def _with_waiting(
 ) -> Sequence:
     """Insert waiting ticks between ticks of work."""
     used, path = np.unique(ticks.node, return_inverse=True)
+    own = np.array([not function.imported for function in profile.functions], dtype=bool)
+    frame, path = _inside_work(frames(used), path, ticks.spins, own)
+    ticks, path = ticks.select(path >= 0), path[path >= 0]
     more, each_s = _waiting_ticks(profile, ticks, period_s)
-    frame, path = _completed(frames(used), path, ticks.cut)
+    frame, path = _completed(frame, path, ticks.cut)
     frame, below = _waited_below(frame, path, more > 0)
     place = np.arange(len(ticks.time_s)) + np.cumsum(more)[:-1]
     size = len(ticks.time_s) + int(more.sum())
@@ -246,6 +258,38 @@ def _with_waiting(
     sequence = Sequence(when, which, frame, period_s * late, begins, imports, blur)
     sequence = sequence.select(np.delete(np.arange(size), place[~ticks.kept]))
     return sequence if len(sequence) <= 2 * MOST else _thinned(sequence)
+
+
+def _inside_work(frame: IntArray, path: IntArray, spins: BoolArray, own: BoolArray) -> tuple[IntArray, IntArray]:
+    """Add paths for spinning samples; return the path of each sample, (s,), -1 for none.
+
+    A thread that spins in a function is where all samples of work below that function are. Where these differ, as in a
+    function with several regions, it has none: shares must not depend on how long threads spin in each, which depends
+    on the load of the processors.
+
+    Args:
+        frame: (u, d) of paths.
+        path: (s,) of each sample.
+        spins: (s,) whether the sample spins.
+        own: (f,) whether each function is one of the program.
+    """
+    if not spins.any():
+        return frame, path
+    work = frame[np.unique(path[~spins])]
+    spinning, which = np.unique(path[spins], return_inverse=True)
+    rows = frame[spinning]
+    of_row = len(frame) + np.arange(len(rows))
+    for number, row in enumerate(rows):
+        depth = int(np.flatnonzero((row >= 0) & own[row])[-1:].sum()) + 1
+        below = work[(work[:, :depth] == row[:depth]).all(axis=1)]
+        row[depth:] = SELF
+        if len(below):
+            row[:] = below[0]
+            of_row[number] = -1 if (below != below[0]).any() else of_row[number]
+    frame, place = np.unique(np.vstack([frame, rows]), axis=0, return_inverse=True)
+    path = path.copy()
+    path[spins] = of_row[which]
+    return frame, np.where(path >= 0, place.ravel()[path], -1)
 
 
 def _completed(frame: IntArray, path: IntArray, cut: BoolArray) -> tuple[IntArray, IntArray]:

@@ -173,11 +173,14 @@ def tree_ticks(profile: IntervalProfile, tree: CallTree) -> csr_array:
     """Return the ticks of work that end in each node of a tree, sparse (n, q).
 
     Samples without a function of the program on the stack, of library threads that wait for work, are left out as well.
+    An interval without work has those of its spinning threads.
     """
-    samples = profile.samples
+    samples, row = profile.samples, profile.interval_of_samples()
     node = tree.of_node[samples.node]
     use = working(profile) & (node > 0)
-    place = (profile.interval_of_samples()[use], node[use])
+    has_work = np.bincount(row, weights=use * samples.weight, minlength=profile.n_intervals) > 0
+    use |= in_runtime(profile) & (node > 0) & ~has_work[row]
+    place = (row[use], node[use])
     shape = (profile.n_intervals, len(tree.parent))
     return csr_array((samples.weight[use].astype(np.float64), place), shape=shape)
 

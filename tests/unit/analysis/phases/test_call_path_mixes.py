@@ -92,11 +92,37 @@ def test_without_call_paths_functions_are_the_columns():
     [("libgomp.so.1.0.0", {}), ("libiomp5.so", {}), ("libomp.so.5", {}), ("libompute.so", {"main": 60.0})],
 )
 def test_spinning_at_a_barrier_is_no_work(tmp_path, library, left):
-    writer = StreamWriter(FUNCTIONS)
-    for _ in range(3):
-        writer.interval([Sample("main;solve", weight=40), Sample("main", LIBRARY, weight=60)])
+    profile = spinning(tmp_path, library, *[{"main;solve": 40, "main": -60}] * 3)
+    assert mix(profile) == [{"solve": 40.0, **left}] * 3
+
+
+def test_a_phase_that_only_spins_has_the_function_that_waits_for_its_team(tmp_path):
+    """On a busy machine, small regions are hardly ever found at work."""
+    solve, check = {"main;solve;step": 5, "main;solve": -95}, {"main;check": -100}
+    result = find_phases(spinning(tmp_path, "libgomp.so.1", *[solve] * 20, *[check] * 20, *[solve] * 20))
+    assert result.labels.tolist() == [0] * 20 + [1] * 20 + [0] * 20
+    assert [[site.function.name for site in phase.sites] for phase in result.phases] == [["step"], ["check"]]
+
+
+@pytest.mark.parametrize("regions", [["step"], ["step", "norm"]])
+def test_spinning_longer_is_no_other_phase(tmp_path, regions):
+    """That another program has a processor from some time on is no change of this one."""
+    alone, beside = (
+        {f"main;solve;{region}": works for region in regions} | {"main;solve": -spins}
+        for works, spins in [(45, 10), (20, 60)]
+    )
+    result = find_phases(spinning(tmp_path, "libgomp.so.1", *[alone] * 20, *[beside] * 20))
+    assert result.labels.tolist() == [0] * 40
+
+
+def spinning(tmp_path, library, *intervals):
+    """Return a profile: of each interval the ticks by call path, those below 0 in the run-time library."""
+    writer = StreamWriter(["main", "solve", "check", "step", "norm"])
+    for ticks in intervals:
+        writer.interval(
+            [Sample(path, weight=n) if n > 0 else Sample(path, LIBRARY, weight=-n) for path, n in ticks.items()]
+        )
     writer.end()
     profile = read_profile(open_run(writer.save(tmp_path / "run")))
     modules = tuple(replace(m, path=library) if m.id == LIBM_ID else m for m in profile.metadata.modules)
-    profile = replace(profile, metadata=replace(profile.metadata, modules=modules))
-    assert mix(profile) == [{"solve": 40.0, **left}] * 3
+    return replace(profile, metadata=replace(profile.metadata, modules=modules))
