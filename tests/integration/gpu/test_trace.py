@@ -23,8 +23,9 @@ from tests.integration.conftest import Build, Record
 from tests.integration.gpu_activity import activity_in
 
 CUPTI_KINDS = {10: KERNELS, 1: COPIES, 2: COPIES, 38: SYNCHRONISATIONS}
+# Kernels end when they are launched: without work in between, those of the second run would overlap with the first's.
 WORDS = ("devices:20:1000000", "run:300:1000:500", "streams:60:20000", "copy:1000000:1:2000", "move:30:4096:700",
-         "wait:3000000", "run:300:900:1500", "tiny:200")  # fmt: skip
+         "wait:3000000", "burn:5", "run:300:900:1500", "tiny:200")  # fmt: skip
 
 
 @pytest.fixture

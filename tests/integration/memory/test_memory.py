@@ -56,9 +56,10 @@ def test_bytes_agree_with_the_programs_own_count(program: Path, record: Record, 
     recording = recorded(record, program, *words)
     found, told = found_in(recording), recording.outcome.values()
     assert found.allocated_b == pytest.approx(told["allocated"], rel=0.03)
-    # The samples by themselves: their usual error is that of counting them.
+    # The samples by themselves: their usual error is that of counting them. One of 100 runs that grow has no sample of
+    # the first two sizes, 100 and 200 kB.
     by_samples = float(found.weight[~found.is_remainder].sum())
-    assert abs(by_samples - told["allocated"]) <= 5 * np.sqrt(float((found.weight * found.mean).sum())) + 200000
+    assert abs(by_samples - told["allocated"]) <= 5 * np.sqrt(float((found.weight * found.mean).sum())) + 400000
     error = np.sqrt(float((found.weight * found.mean)[np.isinf(found.freed_s)].sum()))
     assert abs(alive_b(found) - told["alive"]) <= 5 * error + 200000
     # The program goes on between the end of an interval and the count.

@@ -29,7 +29,7 @@ SCRIPT = ROOT / "packaging" / "collector" / "incprof-record"
 DIST = ROOT / "build" / "release" / "dist"
 OLDEST = (2, 28)
 # In libc under another version, or in a library of their own, before.
-MOVED = re.compile(r"_?pthread_\w+|dl(open|close|sym|error|addr)|f?stat|__libc_start_main|__isoc23_\w+")
+MOVED = re.compile(r"_?pthread_\w+|dl(open|close|sym|error|addr1?)|f?stat|__libc_start_main|__isoc23_\w+")
 
 
 def asked(library: Path) -> dict[str, tuple[int, ...]]:

@@ -61,12 +61,13 @@ def test_guard_pages_around_small_stacks(build: Build, survive: Survive) -> None
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="such leaves are searched on x86-64")
 def test_a_long_search_for_a_caller_is_paid_for(build: Build, record: Record, fast_clock: str) -> None:
-    """On the thread's CPU clock, 2 % of its time and what the handler has saved up."""
+    """On the thread's CPU clock, the budget's share of its time and what the handler has saved up."""
     program = build("old_returns.c", flags="-O1")
-    recording = record([program, "0.5"], clock=fast_clock, rate=RATE, interval=0.02, env=AT_ANY_COST)
+    env = {"INCPROF_OVERHEAD": "5"}
+    recording = record([program, "0.5"], clock=fast_clock, rate=RATE, interval=0.02, env=env)
     assert recording.outcome.stdout == "done\n"
     assert recording.profile.counters.handler_s.sum() > 0
-    assert recording.handler_excess_s(0.02) < 0.002
+    assert recording.handler_excess_s(0.05) < 0.002
 
 
 @pytest.mark.slow
