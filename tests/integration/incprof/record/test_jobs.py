@@ -167,4 +167,5 @@ def test_only_the_commands_own_program_on_request(ocean: Path, tmp_path: Path) -
     record(tmp_path, ocean, WORK, env={"INCPROF_FOLLOW": "0"})
     assert open_run(tmp_path / "run").app == "ocean"
     record(tmp_path, "setarch", "-R", ocean, WORK, env={"INCPROF_FOLLOW": "0"})
-    assert not any(read_profile(open_run(path)).self_s.sum() for path in tmp_path.glob("run.*"))
+    # A tick may find setarch itself.
+    assert [open_run(path).app for path in tmp_path.glob("run.*")] == ["setarch"]
