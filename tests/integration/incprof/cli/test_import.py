@@ -176,12 +176,13 @@ def answer(tmp_path: Path) -> Answer:
     return imported
 
 
-def check_turns(found: Phases, functions: Sequence[str], *, counted: bool = False) -> None:
-    """One function, the other, and the first again."""
+def check_turns(found: Phases, functions: Sequence[str], *, counted: bool = False, fewest: int = 1) -> None:
+    """One function, the other, and the first again. Fewer intervals than `fewest` in a row count as noise."""
     # Interpreters and compilers of code that runs have time of their own, and make one phase or two more of a function.
     own = [{function["name"]: function["self_s"] for function in phase["functions"]} for phase in found["phases"]]
     heaviest = [max(functions, key=lambda name: phase.get(name, 0.0)) for phase in own]
-    order = [name for name, _ in groupby(heaviest[label] for label in found["labels"] if label >= 0)]
+    episodes = groupby(heaviest[label] for label in found["labels"] if label >= 0)
+    order = [name for name, _ in groupby(name for name, labels in episodes if len([*labels]) >= fewest)]
     assert order == [functions[0], functions[1], functions[0]], found["labels"]
     assert found["run"]["counted"] is counted
 
@@ -253,7 +254,8 @@ def test_java(tmp_path: Path, answer: Answer) -> None:
     recording = "-XX:StartFlightRecording=filename={},settings=profile"
     ran(["java", "-XX:+UnlockDiagnosticVMOptions", f"-XX:+{KEPT}", recording.format("r.jfr"), "Work"], tmp_path)
     # The two seconds of dot lie across intervals of a second by chance: of half a second, some hold nothing else.
-    check_turns(answer("r.jfr", "-i", "500ms"), ["Work::assemble", "Work::dot"])
+    # On a busy machine, some hold few samples.
+    check_turns(answer("r.jfr", "-i", "500ms"), ["Work::assemble", "Work::dot"], fewest=2)
     # Without, whose time it is hangs on what the compiler has inlined.
     ran(["java", recording.format("less.jfr"), "Work"], tmp_path)
     for file, reported in (("r.jfr", False), ("less.jfr", True)):

@@ -25,8 +25,10 @@ def test_a_program_inherits_the_signal_that_ticks_come_by(host: BuildHost, tmp_p
         words = [state, way, *STATUS]
         trial = try_both([host("inherits.c"), *words], place, reference=[plain, *words])
         assert trial.recorded.stdout.count("SigIgn:") == 1, way
-        assert calls(trial.profile())["tick"] == 1000
-        assert ticks(trial.profile()) >= 15
+        profile = trial.profile()
+        assert calls(profile)["tick"] == 1000
+        # A busy machine gives it less than 160 ms of CPU time, of which a quarter is before the exec that failed.
+        assert ticks(profile) >= 0.5 * profile.metadata.rate_hz * float(profile.counters.cpu_s.sum())
 
 
 def test_a_child_that_is_not_recorded_passes_them_on(host: BuildHost, tmp_path: Path) -> None:
