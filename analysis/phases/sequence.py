@@ -80,8 +80,7 @@ class Sequence:
     @property
     def is_import(self) -> BoolArray:
         """Mark the samples that import modules of Python, (s,)."""
-        imports = np.isin(self.frame, sorted(self.imports))
-        out: BoolArray = np.any(imports, axis=1, keepdims=True)[self.path, 0]
+        out: BoolArray = np.take(np.isin(self.frame, sorted(self.imports)).any(axis=1), self.path)
         return out
 
     def select(self, samples: IntArray) -> Sequence:
@@ -263,9 +262,9 @@ def _with_waiting(
 def _inside_work(frame: IntArray, path: IntArray, spins: BoolArray, own: BoolArray) -> tuple[IntArray, IntArray]:
     """Add paths for spinning samples; return the path of each sample, (s,), -1 for none.
 
-    A thread that spins in a function is where all samples of work below that function are. Where these differ, as in a
-    function with several regions, it has none: shares must not depend on how long threads spin in each, which depends
-    on the load of the processors.
+    A thread that spins in a function has the path of all samples of work below that function. Where their paths differ,
+    as in a function with several regions, it has none: how long threads spin depends on the load of the processors, and
+    the shares of regions must not.
 
     Args:
         frame: (u, d) of paths.
